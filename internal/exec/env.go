@@ -1,0 +1,84 @@
+package exec
+
+import (
+	"context"
+	"log/slog"
+)
+
+// KeyGroups is the number of key groups: the unit in which keyed state is
+// owned, stored and moved. A key's group is the top bits of its hash.
+const KeyGroups = 128
+
+// GroupOf returns the key group of a hash.
+func GroupOf(hash uint64) int { return int(hash >> 57) }
+
+// OwnerOf returns which of n workers owns a key group. Each owns a contiguous range.
+func OwnerOf(group, n int) int { return group * n / KeyGroups }
+
+// Env is what a runner offers to one operator on one worker. Only that worker
+// may use it, except where a method says otherwise.
+type Env interface {
+	// Op is the operator's number, for Ctx.Op.
+	Op() int32
+	// Worker returns which worker this is, and of how many.
+	Worker() (i, n int)
+	// Context is done when the run ends; it is for connectors.
+	Context() context.Context
+	// Now returns processing time.
+	Now() Time
+	// WakeAt asks for Poll and Advance to be called once the processing time is past t.
+	// An earlier request stays in force.
+	WakeAt(t Time)
+	// Waker returns a function that any goroutine may call to have the root
+	// polled again soon.
+	Waker() func()
+	// Keep registers a store under a name that is unique within the operator.
+	// It is called only from Op.New.
+	Keep(name string, s Store)
+	// Aligned reports whether the runner wants aggregations in their aligned
+	// form where they have one (see internal/panes); both give the same panes.
+	Aligned() bool
+	// Counter returns the counter of this operator and worker with that name;
+	// the runner sums it over workers.
+	Counter(name string) *Counter
+	// Distribution is the same for values.
+	Distribution(name string) *Distribution
+	// Log returns a logger that carries transform and worker.
+	Log() *slog.Logger
+}
+
+// A Store is state of one operator on one worker, kept by key group.
+type Store interface {
+	// Snapshot appends the encoding of the entries of a key group to dst.
+	Snapshot(dst []byte, group int) ([]byte, error)
+	// Restore adds entries that Snapshot encoded; it consumes all of src.
+	Restore(src []byte) error
+}
+
+// A Counter counts within one worker. Only that worker changes it; the runner
+// publishes it between turns.
+type Counter struct{ N int64 }
+
+// Add adds n.
+func (c *Counter) Add(n int64) { c.N += n }
+
+// A Distribution summarises values within one worker.
+type Distribution struct {
+	Count, Sum, Min, Max int64
+}
+
+// Update adds one value.
+func (d *Distribution) Update(v int64) {
+	if d.Count == 0 {
+		d.Min, d.Max = v, v
+	}
+	d.Count++
+	d.Sum += v
+	d.Min, d.Max = min(d.Min, v), max(d.Max, v)
+}
+
+// Names of the counters that every runner reports in its result.
+const (
+	DroppedLate   = "droppedDueToLateness"     // the window had expired
+	DroppedClosed = "droppedDueToClosedWindow" // the window's trigger had finished
+)
