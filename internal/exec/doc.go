@@ -11,7 +11,7 @@
 //
 // Only the worker that owns an Instance calls it, one call at a time:
 //
-//	New → (Restored) → { Poll | In… → Turn → Advance }… → Finish → Close
+//	New → (Restored) → { Poll | In… → Turn → Advance }… → Finish → Commit → Close
 //
 // A turn is the unit after which triggers are evaluated (Beam's bundle): some
 // elements through In or Poll, then Turn, then Advance with the input

@@ -77,8 +77,9 @@ func (d *Distribution) Update(v int64) {
 	d.Min, d.Max = min(d.Min, v), max(d.Max, v)
 }
 
-// Names of the counters that every runner reports in its result.
+// Names of the counters that operators keep and every runner reports.
 const (
+	Elements      = "elements"                 // that entered the operator, or that a root emitted
 	DroppedLate   = "droppedDueToLateness"     // the window had expired
 	DroppedClosed = "droppedDueToClosedWindow" // the window's trigger had finished
 )

@@ -1,5 +1,7 @@
 package exec
 
+import "context"
+
 // An Op is one operator of a plan. It is immutable and may be instantiated any
 // number of times, at once.
 type Op interface {
@@ -42,8 +44,12 @@ type Instance struct {
 	Restored func(c *Ctx)
 
 	// Finish is called once when all inputs have ended, after the last Advance.
-	// Emitting is not allowed any more; sinks commit here.
+	// Emitting is not allowed any more; sinks prepare here what Commit publishes.
 	Finish func(c *Ctx)
+
+	// Commit is called once after every instance of the run has finished
+	// without a failure, by one goroutine for all instances.
+	Commit func(c *Ctx)
 
 	// Close releases what New acquired; it is called exactly once, also after
 	// a failure.
@@ -76,7 +82,7 @@ type Splitter interface {
 	// Splits lists all splits, known ones too. It may block; it is called
 	// before the start and then every Rediscover milliseconds, never by two
 	// goroutines at once.
-	Splits(env Env) ([]Split, error)
+	Splits(ctx context.Context) ([]Split, error)
 	// Rediscover is the interval between listings in milliseconds; 0 means once.
 	Rediscover() int64
 }

@@ -1,0 +1,225 @@
+package pcoll
+
+// This file holds what the module's own packages need to define transforms,
+// connectors and runners. Its signatures name internal types, so that other
+// modules cannot use it by accident.
+
+import (
+	"fmt"
+	"reflect"
+	"runtime"
+	"strings"
+
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/internal/strategy"
+)
+
+// NewContext returns the context that a transform hands to user code. One
+// serves all elements of an operator on a worker; Bind points it at the
+// element. skew is in ms.
+func NewContext(env exec.Env, skew int64) *Context { return &Context{env: env, skew: skew} }
+
+// Bind makes c describe the element of x and marks op as the one whose user code runs.
+func (c *Context) Bind(x *exec.Ctx) *Context { c.x, c.free = x, false; return c }
+
+// BindFree makes c serve a call without an element, such as FinishBundle.
+func (c *Context) BindFree(x *exec.Ctx) *Context { c.x, c.free = x, true; return c }
+
+// Exec returns the worker's context, and whether an element may be emitted
+// without an explicit time.
+func (c *Context) Exec() (x *exec.Ctx, free bool) { return c.x, c.free }
+
+// EmitTo returns the Emit that sends into down.
+func EmitTo[T any](down exec.Input[T]) Emit[T] {
+	return func(c *Context, v T) {
+		if c.free {
+			c.x.Fail(fmt.Errorf("an element was emitted where none is being processed; give it a time and a window with emit.In"))
+			return
+		}
+		op := c.x.Op
+		down(c.x, v)
+		c.x.Op = op
+	}
+}
+
+// A Builder adds one transform to a pipeline.
+type Builder struct {
+	p    *Pipeline
+	node *graph.Node
+	bad  bool
+}
+
+// NewBuilder starts a transform of the given kind. It panics if p is nil.
+func NewBuilder(p *Pipeline, kind string, opts ...Option) *Builder {
+	if p == nil {
+		panic("pcoll: " + kind + " applied to a zero PCollection or a nil Pipeline; every PCollection comes from a transform or a source")
+	}
+	s := settings{name: kind}
+	for _, o := range opts {
+		if o != nil {
+			o.apply(&s)
+		}
+	}
+	path := strings.Join(append(append([]string(nil), p.scope...), s.name), "/")
+	n := &graph.Node{Kind: kind, Name: path, Named: s.named}
+	n.File, n.Line = caller()
+	b := &Builder{p: p, node: n}
+	if s.named && s.name == "" {
+		b.Errorf("name is empty")
+	}
+	p.used[path]++
+	if k := p.used[path]; k > 1 {
+		if s.named {
+			b.Errorf("name %q is already used; names are unique within a scope", path)
+		}
+		for p.used[fmt.Sprintf("%s-%d", path, k)] > 0 {
+			k++
+		}
+		n.Name = fmt.Sprintf("%s-%d", path, k)
+		p.used[n.Name]++
+	}
+	return b
+}
+
+// Errorf records a mistake. The outputs of the transform become inert.
+func (b *Builder) Errorf(format string, args ...any) {
+	b.bad = true
+	b.p.errs = append(b.p.errs, &BuildError{b.node.Name, b.node.File, b.node.Line, fmt.Errorf(format, args...)})
+}
+
+// Bad reports whether a mistake was made here or upstream.
+func (b *Builder) Bad() bool { return b.bad }
+
+// Name returns the transform's unique name.
+func (b *Builder) Name() string { return b.node.Name }
+
+// Node returns the node being built.
+func (b *Builder) Node() *graph.Node { return b.node }
+
+// Claim records that the function value fn, a pointer, belongs to this
+// transform; a second claim is a mistake, since its fields are bound once.
+func (b *Builder) Claim(fn any) {
+	if v := reflect.ValueOf(fn); v.Kind() != reflect.Pointer || v.Type().Elem().Size() == 0 {
+		return
+	}
+	if first := b.p.claimed[fn]; first != nil {
+		b.Errorf("this %T is already used by %s (%s:%d); give each transform a value of its own", fn, first.Name, base(first.File), first.Line)
+		return
+	}
+	b.p.claimed[fn] = b.node
+}
+
+// From adds in to the inputs of the transform, as it is: its windows may be
+// still to be assigned (Pending). After a mistake it returns a collection that
+// only serves to go on building. It panics if in is the zero PCollection.
+func From[T any](b *Builder, in PCollection[T]) *graph.Collection {
+	switch {
+	case in.p == nil:
+		panic("pcoll: " + b.node.Kind + " applied to a zero PCollection; every PCollection comes from a transform or a source")
+	case in.p != b.p:
+		b.Errorf("an input belongs to pipeline %q, the transform to %q; build both in one pipeline", in.p.name, b.p.name)
+	case in.col == nil:
+		b.bad = true // the mistake is recorded already
+	default:
+		b.node.Inputs = append(b.node.Inputs, graph.Input{Col: in.col})
+		return in.col
+	}
+	return &graph.Collection{Elem: reflect.TypeFor[T](), Strategy: strategy.Default(), Bounded: true}
+}
+
+// FromWindowed is From for transforms that can observe windows: if they are
+// still to be assigned, a node that assigns them is put in between.
+func FromWindowed[T any](b *Builder, in PCollection[T]) *graph.Collection {
+	if in.p != nil && in.p == b.p && in.col != nil && in.col.Pending {
+		in = Assigned(b, in)
+	}
+	return From(b, in)
+}
+
+// Assigned returns in with its windows assigned. The node it adds stands under b's name.
+func Assigned[T any](b *Builder, in PCollection[T]) PCollection[T] {
+	if in.col == nil || !in.col.Pending {
+		return in
+	}
+	n := &graph.Node{Kind: "AssignWindows", Name: b.node.Name + "/AssignWindows", File: b.node.File, Line: b.node.Line, Structure: graph.WindowInto}
+	for k := 2; b.p.used[n.Name] > 0; k++ {
+		n.Name = fmt.Sprintf("%s/AssignWindows-%d", b.node.Name, k)
+	}
+	b.p.used[n.Name]++
+	a := &Builder{p: b.p, node: n}
+	like := From(a, in)
+	out := To[T](a, like)
+	out.col.Pending = false
+	a.Add(assignOp[T]{like.Strategy.Fn})
+	return out
+}
+
+// assignOp sends an element once for each of its windows.
+type assignOp[T any] struct{ fn strategy.WindowFn }
+
+func (o assignOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
+	down, n := outs[0].(exec.Input[T]), env.Counter(exec.Elements)
+	var buf []exec.Window
+	return exec.Instance{In: []any{exec.Input[T](func(c *exec.Ctx, v T) {
+		n.N++
+		w := c.Window
+		buf = o.fn.Assign(buf[:0], c.Time)
+		for _, c.Window = range buf {
+			down(c, v)
+		}
+		c.Window = w
+	})}}, nil
+}
+
+// To adds an output to the transform, windowed and bounded like the given
+// collection (nil: the global window, bounded).
+func To[T any](b *Builder, like *graph.Collection) PCollection[T] {
+	c := b.p.g.NewCollection(reflect.TypeFor[T](), exec.NewEdge[T]())
+	if like != nil {
+		c.Strategy, c.Pending, c.Bounded = like.Strategy, like.Pending, like.Bounded
+	}
+	b.node.Outputs = append(b.node.Outputs, c)
+	if b.bad {
+		return PCollection[T]{p: b.p}
+	}
+	return PCollection[T]{p: b.p, col: c}
+}
+
+// Unwindowed returns what the output of a root is like: in the global window.
+func Unwindowed(bounded bool) *graph.Collection {
+	return &graph.Collection{Strategy: strategy.Default(), Bounded: bounded}
+}
+
+// Col returns the collection, or nil after a mistake.
+func Col[T any](c PCollection[T]) *graph.Collection { return c.col }
+
+// Add ends the transform. After a mistake the node stays out of the graph.
+func (b *Builder) Add(op exec.Op) {
+	if b.bad {
+		return
+	}
+	b.node.Op = op
+	b.p.g.Add(b.node)
+}
+
+// Graph returns the graph, for runners.
+func Graph(p *Pipeline) *graph.Graph { return &p.g }
+
+const module = "github.com/penstock-dev/penstock/"
+
+// caller returns the first frame outside the module's library packages.
+func caller() (string, int) {
+	var pcs [64]uintptr
+	frames := runtime.CallersFrames(pcs[:runtime.Callers(2, pcs[:])])
+	for {
+		f, more := frames.Next()
+		lib := strings.HasPrefix(f.Function, module) &&
+			!strings.HasPrefix(f.Function, module+"examples/") && !strings.HasSuffix(f.File, "_test.go")
+		if !lib || !more {
+			return f.File, f.Line
+		}
+	}
+}
+
+func base(file string) string { return file[strings.LastIndexByte(file, '/')+1:] }

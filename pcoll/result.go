@@ -1,0 +1,102 @@
+package pcoll
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/penstock-dev/penstock/internal/exec"
+)
+
+// A Result says what a run did.
+type Result struct {
+	Transforms []TransformResult // in graph order
+}
+
+// A TransformResult says what one transform did, summed over workers.
+type TransformResult struct {
+	Name          string
+	Elements      int64 // that entered it; of a source: that it emitted
+	DroppedLate   int64 // (element, window) pairs dropped because the window had expired
+	DroppedClosed int64 // dropped because the window's trigger had finished
+	Watermark     Time  // output watermark when the run ended
+	Counters      map[string]int64
+	Distributions map[string]DistributionResult
+	Internal      map[string]int64 // counters of the transform itself, such as rejected records
+}
+
+// A DistributionResult summarises the values of a distribution.
+type DistributionResult struct{ Count, Sum, Min, Max int64 }
+
+// Mean returns the mean of the values, or 0 if there were none.
+func (d DistributionResult) Mean() float64 {
+	if d.Count == 0 {
+		return 0
+	}
+	return float64(d.Sum) / float64(d.Count)
+}
+
+// Transform returns the result of the transform of that name; ok is false if there is none.
+func (r *Result) Transform(name string) (t TransformResult, ok bool) {
+	i := slices.IndexFunc(r.Transforms, func(t TransformResult) bool { return t.Name == name })
+	if i < 0 {
+		return t, false
+	}
+	return r.Transforms[i], true
+}
+
+// Counter returns the sum of a user counter over all transforms.
+func (r *Result) Counter(name string) (n int64) {
+	for _, t := range r.Transforms {
+		n += t.Counters[name]
+	}
+	return n
+}
+
+// Dropped returns how many (element, window) pairs were dropped in all.
+func (r *Result) Dropped() (n int64) {
+	for _, t := range r.Transforms {
+		n += t.DroppedLate + t.DroppedClosed
+	}
+	return n
+}
+
+// String prints one transform a line.
+func (r *Result) String() string {
+	var b strings.Builder
+	for _, t := range r.Transforms {
+		fmt.Fprintf(&b, "%s: %d elements", t.Name, t.Elements)
+		if t.DroppedLate+t.DroppedClosed > 0 {
+			fmt.Fprintf(&b, ", %d dropped late, %d dropped closed", t.DroppedLate, t.DroppedClosed)
+		}
+		b.WriteByte('\n')
+	}
+	return b.String()
+}
+
+// NewTransformResult makes a result of the counters that operators registered
+// under the names of exec. It is for runners.
+func NewTransformResult(name string, watermark Time, counters map[string]int64, dists map[string]exec.Distribution) TransformResult {
+	t := TransformResult{Name: name, Watermark: watermark, Elements: counters[exec.Elements],
+		DroppedLate: counters[exec.DroppedLate], DroppedClosed: counters[exec.DroppedClosed]}
+	for k, n := range counters {
+		user, ok := strings.CutPrefix(k, "user:")
+		switch {
+		case ok:
+			put(&t.Counters, user, n)
+		case k != exec.Elements && k != exec.DroppedLate && k != exec.DroppedClosed:
+			put(&t.Internal, k, n)
+		}
+	}
+	for k, d := range dists {
+		put(&t.Distributions, strings.TrimPrefix(k, "user:"), DistributionResult(d))
+	}
+	return t
+}
+
+func put[V any](m *map[string]V, k string, v V) {
+	if *m == nil {
+		*m = map[string]V{}
+	}
+	(*m)[k] = v
+}
