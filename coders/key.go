@@ -24,7 +24,7 @@ func ForKey[K comparable]() (*Key[K], error) {
 	if err != nil {
 		return nil, err
 	}
-	k := &Key[K]{Coder: coder, Hash: hasherOf[K](t, part.hash)}
+	k := &Key[K]{Coder: coder, Hash: hasherOf[K](t, &part)}
 	if norm := part.normalize; norm != nil {
 		k.Normalize = func(k K) K {
 			norm(noescape(unsafe.Pointer(&k)))
@@ -34,9 +34,9 @@ func ForKey[K comparable]() (*Key[K], error) {
 	return k, nil
 }
 
-// hasherOf returns hash as a function of K; for the kinds that keys most often
-// are, one that goes through no other function value.
-func hasherOf[K comparable](t reflect.Type, hash func(unsafe.Pointer) uint64) func(K) uint64 {
+// hasherOf returns the hash of part as a function of K; for the kinds that keys
+// most often are, one without a further call.
+func hasherOf[K comparable](t reflect.Type, part *keyPart) func(K) uint64 {
 	switch t.Kind() {
 	case reflect.String:
 		return func(k K) uint64 { return hashString(*(*string)(unsafe.Pointer(&k))) }
@@ -55,14 +55,43 @@ func hasherOf[K comparable](t reflect.Type, hash func(unsafe.Pointer) uint64) fu
 		n := t.Len()
 		return func(k K) uint64 { return hashBytes(unsafe.Pointer(&k), n) }
 	}
-	return func(k K) uint64 { return hash(noescape(unsafe.Pointer(&k))) }
+	return func(k K) uint64 { return part.hashAt(noescape(unsafe.Pointer(&k))) }
 }
 
 // A keyPart hashes and normalizes a key, or a part of one, where it lies.
 type keyPart struct {
-	hash      func(unsafe.Pointer) uint64
-	normalize func(unsafe.Pointer) // nil when there is nothing to do
-	off       uintptr              // in the whole
+	kind      reflect.Kind                // of an integer, a bool or a string; else Invalid, and hash is set
+	hash      func(unsafe.Pointer) uint64 // of what is neither
+	normalize func(unsafe.Pointer)        // nil when there is nothing to do
+	off       uintptr                     // in the whole
+}
+
+// hashAt is the hash of the value at p. The kinds of most keys go through no
+// function value.
+func (k *keyPart) hashAt(p unsafe.Pointer) uint64 {
+	switch k.kind {
+	case reflect.String:
+		return hashString(*(*string)(p))
+	case reflect.Int64, reflect.Uint64:
+		return hashWord(*(*uint64)(p))
+	case reflect.Int:
+		return hashWord(uint64(*(*int)(p)))
+	case reflect.Uint:
+		return hashWord(uint64(*(*uint)(p)))
+	case reflect.Int32:
+		return hashWord(uint64(*(*int32)(p)))
+	case reflect.Uint32:
+		return hashWord(uint64(*(*uint32)(p)))
+	case reflect.Int16:
+		return hashWord(uint64(*(*int16)(p)))
+	case reflect.Uint16:
+		return hashWord(uint64(*(*uint16)(p)))
+	case reflect.Int8:
+		return hashWord(uint64(*(*int8)(p)))
+	case reflect.Uint8, reflect.Bool: // a Go bool is the byte 0 or 1
+		return hashWord(uint64(*(*uint8)(p)))
+	}
+	return k.hash(p)
 }
 
 func keyPartOf(t reflect.Type) (keyPart, error) {
@@ -74,42 +103,16 @@ func keyPartOf(t reflect.Type) (keyPart, error) {
 		return keyPart{hash: hashTime, normalize: normalizeTime}, nil
 	}
 	switch t.Kind() {
-	case reflect.String:
-		return keyPart{hash: func(p unsafe.Pointer) uint64 { return hashString(*(*string)(p)) }}, nil
 	case reflect.Array:
 		return arrayKey(t)
 	case reflect.Struct:
 		return structKey(t)
-	}
-	if load := loaderOf(t.Kind()); load != nil {
-		return keyPart{hash: func(p unsafe.Pointer) uint64 { return hashWord(load(p)) }}, nil
+	case reflect.String, reflect.Bool,
+		reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64,
+		reflect.Uint, reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
+		return keyPart{kind: t.Kind()}, nil
 	}
 	return keyPart{}, notCanonical(t)
-}
-
-// loaderOf reads an integer or bool as 64 bits, with its sign.
-func loaderOf(k reflect.Kind) func(unsafe.Pointer) uint64 {
-	switch k {
-	case reflect.Bool, reflect.Uint8:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*uint8)(p)) }
-	case reflect.Int8:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*int8)(p)) }
-	case reflect.Int16:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*int16)(p)) }
-	case reflect.Uint16:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*uint16)(p)) }
-	case reflect.Int32:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*int32)(p)) }
-	case reflect.Uint32:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*uint32)(p)) }
-	case reflect.Int64, reflect.Uint64:
-		return func(p unsafe.Pointer) uint64 { return *(*uint64)(p) }
-	case reflect.Int:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*int)(p)) }
-	case reflect.Uint:
-		return func(p unsafe.Pointer) uint64 { return uint64(*(*uint)(p)) }
-	}
-	return nil
 }
 
 func notCanonical(t reflect.Type) error {
@@ -158,7 +161,7 @@ func arrayKey(t reflect.Type) (keyPart, error) {
 	part := keyPart{hash: func(p unsafe.Pointer) uint64 {
 		h := noParts
 		for i := range n {
-			h = combine(h, elem.hash(unsafe.Add(p, uintptr(i)*size)))
+			h = combine(h, elem.hashAt(unsafe.Add(p, uintptr(i)*size)))
 		}
 		return h
 	}}
@@ -195,7 +198,7 @@ func structKey(t reflect.Type) (keyPart, error) {
 	part := keyPart{hash: func(p unsafe.Pointer) uint64 {
 		h := noParts
 		for i := range parts {
-			h = combine(h, parts[i].hash(unsafe.Add(p, parts[i].off)))
+			h = combine(h, parts[i].hashAt(unsafe.Add(p, parts[i].off)))
 		}
 		return h
 	}}
