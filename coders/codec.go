@@ -196,6 +196,9 @@ func decodeTime(src []byte, p unsafe.Pointer) ([]byte, error) {
 // uvarint reads Beam's variable-length integer: seven bits a byte, least
 // significant first. Encodings longer than needed are accepted, as in Beam.
 func uvarint(src []byte) (uint64, []byte, error) {
+	if len(src) > 0 && src[0] < 0x80 { // most lengths
+		return uint64(src[0]), src[1:], nil
+	}
 	u, n := binary.Uvarint(src)
 	if n <= 0 {
 		return 0, nil, badVarint(n)

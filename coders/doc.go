@@ -48,7 +48,8 @@
 // In a field of a row, a nil pointer, slice or map is null and comes back nil, and an
 // empty slice or map comes back empty. Elsewhere (at the top, as key or value
 // of a KV, within slices, arrays, maps and behind pointers) Beam's encodings have no null
-// for slices and maps: nil is written as empty, and empty comes back, never nil.
+// for slices and maps: nil is written as empty, and empty comes back, never
+// nil. An iterable by its shape comes back as its zero value when it is empty.
 //
 // # Which coder a type gets
 //

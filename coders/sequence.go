@@ -21,6 +21,7 @@ type iterable struct {
 	size   uintptr      // of an element
 	noscan bool         // elements hold no pointers
 	self   *codec
+	zero   bool // no elements come back as a nil slice
 }
 
 // unknownCount begins an iterable that comes in chunks, each with a count of
@@ -54,7 +55,8 @@ func (d *deriver) iterableStruct(t reflect.Type, c *codec) error {
 		return within("[]", err)
 	}
 	// Bytes are elements here, not one bytes value: the method asked for an iterable.
-	s := &iterable{elem: elem, typ: st, size: st.Elem().Size(), noscan: pointerFree(st.Elem()), self: c}
+	// Without elements it is the struct's zero value, as its slice is its own affair.
+	s := &iterable{elem: elem, typ: st, size: st.Elem().Size(), noscan: pointerFree(st.Elem()), self: c, zero: true}
 	c.min, c.app, c.dec = 4, s.append, s.decode
 	return nil
 }
@@ -102,18 +104,16 @@ func (s *iterable) decode(src []byte, p unsafe.Pointer, depth int) ([]byte, erro
 		return nil, err
 	}
 	h := (*sliceHeader)(p)
+	if !s.zero {
+		*h = s.alloc(0) // not nil
+	}
 	if n < 0 {
 		return s.decodeChunks(src, h, depth)
-	}
-	if n == 0 {
-		*h = s.alloc(0)
-		return src, nil
 	}
 	return s.decodeN(src, h, n, depth)
 }
 
 func (s *iterable) decodeChunks(src []byte, h *sliceHeader, depth int) ([]byte, error) {
-	*h = s.alloc(0)
 	for {
 		u, rest, err := uvarint(src)
 		if err != nil {
