@@ -64,10 +64,15 @@ type Emit[T any] func(c *Context, v T)
 
 // At emits v with the event time t. It is an error, which fails the run, for t
 // to lie before the input element's time by more than the transform's allowed
-// skew: downstream it could be late.
+// skew: downstream it could be late. Where no element is being processed there
+// is no window to keep either: use In.
 func (e Emit[T]) At(c *Context, t time.Time, v T) {
+	if c.free {
+		e(c, v) // which fails
+		return
+	}
 	old, at := c.x.Time, exec.TimeOf(t)
-	if !c.free && at < old.Add(-c.skew) {
+	if at < old.Add(-c.skew) {
 		c.x.Fail(fmt.Errorf("output time %v is before the input's time %v by more than the allowed skew of %d ms;"+
 			" emit at the input's time or later, or use transforms.AllowedSkew", at, old, c.skew))
 		return

@@ -45,9 +45,56 @@ func EmitTo[T any](down exec.Input[T]) Emit[T] {
 
 // A Builder adds one transform to a pipeline.
 type Builder struct {
-	p    *Pipeline
-	node *graph.Node
-	bad  bool
+	p      *Pipeline
+	node   *graph.Node
+	bad    bool
+	extras []extra // not taken yet
+}
+
+// An extra is a setting that only some transforms understand.
+type extra struct {
+	name  string
+	value any
+}
+
+// Extra returns an option for the transforms that take values of v's type with
+// [Taken]. Given to any other transform it is a mistake: no option is ignored.
+func Extra(name string, v any) Option {
+	return optionFunc(func(s *settings) { s.extras = append(s.extras, extra{name, v}) })
+}
+
+// Taken returns the values of type X that options made with [Extra] carry, in
+// order. It is called before the first output is added.
+func Taken[X any](b *Builder) (taken []X) {
+	var rest []extra
+	for _, e := range b.extras {
+		if x, ok := e.value.(X); ok {
+			taken = append(taken, x)
+		} else {
+			rest = append(rest, e)
+		}
+	}
+	b.extras = rest
+	return taken
+}
+
+// settle reports the options that nobody took.
+func (b *Builder) settle() {
+	for _, e := range b.extras {
+		b.Errorf("option %s does not apply to %s; remove it", e.name, b.node.Kind)
+	}
+	b.extras = nil
+}
+
+// Part starts a node that is a part of the transform, named after it: the
+// transform is made of several nodes. The parts must be added in the order of their data.
+func (b *Builder) Part(kind string) *Builder {
+	n := &graph.Node{Kind: kind, Name: b.node.Name + "/" + kind, File: b.node.File, Line: b.node.Line}
+	for k := 2; b.p.used[n.Name] > 0; k++ {
+		n.Name = fmt.Sprintf("%s/%s-%d", b.node.Name, kind, k)
+	}
+	b.p.used[n.Name]++
+	return &Builder{p: b.p, node: n, bad: b.bad}
 }
 
 // NewBuilder starts a transform of the given kind. It panics if p is nil.
@@ -64,7 +111,7 @@ func NewBuilder(p *Pipeline, kind string, opts ...Option) *Builder {
 	path := strings.Join(append(append([]string(nil), p.scope...), s.name), "/")
 	n := &graph.Node{Kind: kind, Name: path, Named: s.named}
 	n.File, n.Line = caller()
-	b := &Builder{p: p, node: n}
+	b := &Builder{p: p, node: n, extras: s.extras}
 	if s.named && s.name == "" {
 		b.Errorf("name is empty")
 	}
@@ -142,12 +189,8 @@ func Assigned[T any](b *Builder, in PCollection[T]) PCollection[T] {
 	if in.col == nil || !in.col.Pending {
 		return in
 	}
-	n := &graph.Node{Kind: "AssignWindows", Name: b.node.Name + "/AssignWindows", File: b.node.File, Line: b.node.Line, Structure: graph.WindowInto}
-	for k := 2; b.p.used[n.Name] > 0; k++ {
-		n.Name = fmt.Sprintf("%s/AssignWindows-%d", b.node.Name, k)
-	}
-	b.p.used[n.Name]++
-	a := &Builder{p: b.p, node: n}
+	a := b.Part("AssignWindows")
+	a.node.Structure = graph.WindowInto
 	like := From(a, in)
 	out := To[T](a, like)
 	out.col.Pending = false
@@ -175,6 +218,7 @@ func (o assignOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 // To adds an output to the transform, windowed and bounded like the given
 // collection (nil: the global window, bounded).
 func To[T any](b *Builder, like *graph.Collection) PCollection[T] {
+	b.settle()
 	c := b.p.g.NewCollection(reflect.TypeFor[T](), exec.NewEdge[T]())
 	if like != nil {
 		c.Strategy, c.Pending, c.Bounded = like.Strategy, like.Pending, like.Bounded
@@ -196,6 +240,7 @@ func Col[T any](c PCollection[T]) *graph.Collection { return c.col }
 
 // Add ends the transform. After a mistake the node stays out of the graph.
 func (b *Builder) Add(op exec.Op) {
+	b.settle()
 	if b.bad {
 		return
 	}

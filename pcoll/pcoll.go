@@ -115,8 +115,9 @@ func Scoped[R any](p *Pipeline, name string, build func() R) R {
 type Option interface{ apply(*settings) }
 
 type settings struct {
-	name  string
-	named bool
+	name   string
+	named  bool
+	extras []extra
 }
 
 type optionFunc func(*settings)
