@@ -20,6 +20,10 @@ type TransformResult struct {
 	DroppedLate   int64 // (element, window) pairs dropped because the window had expired
 	DroppedClosed int64 // dropped because the window's trigger had finished
 	Watermark     Time  // output watermark when the run ended
+	// ByWorker says how many elements, or partial results where they are
+	// combined before the exchange, each worker received over a keyed
+	// exchange; nil where there was none.
+	ByWorker      []int64
 	Counters      map[string]int64
 	Distributions map[string]DistributionResult
 	Internal      map[string]int64 // counters of the transform itself, such as rejected records

@@ -80,6 +80,7 @@ func (d *Distribution) Update(v int64) {
 // Names of the counters that operators keep and every runner reports.
 const (
 	Elements      = "elements"                 // that entered the operator, or that a root emitted
+	Received      = "received"                 // that came over a keyed exchange
 	DroppedLate   = "droppedDueToLateness"     // the window had expired
 	DroppedClosed = "droppedDueToClosedWindow" // the window's trigger had finished
 )

@@ -30,6 +30,11 @@ type Instance struct {
 	// For a root in is empty and the result is the source's watermark, or Idle.
 	Advance func(c *Ctx, in []Time) (out Time, more bool)
 
+	// Flush emits what was held back over turns to be combined before an
+	// exchange. It is called before a watermark or another control message
+	// leaves the stage, so that nothing held is overtaken.
+	Flush func(c *Ctx)
+
 	// Poll emits up to max elements of a root and says what is to be expected.
 	Poll func(c *Ctx, max int) Status
 

@@ -1,0 +1,140 @@
+package engine
+
+import (
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/progress"
+	"github.com/penstock-dev/penstock/runners/local/internal/plan"
+)
+
+// outlet is the sending end of a channel on one worker. It is the exec.Outlet of a Writer.
+type outlet struct {
+	channel *plan.Channel
+	queues  []*queue
+	from    *opState
+	flush   func(*exec.Ctx)
+	sent    exec.Time // watermark last sent
+}
+
+// Send passes a batch to a consumer.
+func (o *outlet) Send(part int, b exec.Batch) bool {
+	return o.queues[part].Push(message{kind: data, batch: b}, true)
+}
+
+// Free returns a batch that the consumer is done with.
+func (o *outlet) Free(part int) exec.Batch {
+	m, ok := o.queues[part].Free()
+	if !ok {
+		return nil
+	}
+	return m.batch
+}
+
+func (o *outlet) control(m message) {
+	for _, q := range o.queues {
+		q.Push(m, false)
+	}
+}
+
+func (o *outlet) full() bool {
+	for _, q := range o.queues {
+		if q.Full() {
+			return true
+		}
+	}
+	return false
+}
+
+// inlet is the receiving end of a channel on one worker.
+type inlet struct {
+	channel *plan.Channel
+	queues  []*inQueue
+	feed    exec.Feeder
+	count   *exec.Counter // elements received over a keyed exchange, or nil
+}
+
+// watermark returns the least watermark of the channel's producers, or Idle.
+func (n *inlet) watermark() exec.Time {
+	low := exec.Idle
+	for _, q := range n.queues {
+		low = min(low, q.time)
+	}
+	return low
+}
+
+// inQueue is a queue with what the consumer knows of its producer.
+type inQueue struct {
+	q     *queue
+	inlet *inlet
+	time  exec.Time // watermark
+	turn  int       // marker at which the queue is held, or -1
+	ended bool
+	batch exec.Batch // partly fed
+	from  int
+}
+
+// opState is one operator of a task.
+type opState struct {
+	op   *plan.Op
+	env  opEnv
+	inst exec.Instance
+	src  []func() exec.Time // watermark of each input, Idle if it has no say
+	in   []exec.Time        // what the operator knows of its inputs: never goes back
+	out  exec.Time          // own output watermark
+	idle bool               // all inputs are idle and nothing is held: no say
+	root rootState
+}
+
+// rootState is how far a root has been read.
+type rootState uint8
+
+const (
+	notRoot  rootState = iota
+	awake              // may have elements
+	dormant            // waits to be woken
+	scripted           // emits when the script says so
+	ended
+)
+
+// refresh reads the watermarks of the inputs.
+func (o *opState) refresh() {
+	idle := len(o.src) > 0
+	for i, f := range o.src {
+		w := f()
+		if w != exec.Idle {
+			idle = false
+			o.in[i] = max(o.in[i], w)
+		}
+	}
+	o.idle = idle
+}
+
+// advance fires what is due and moves the output watermark.
+func (o *opState) advance(c *exec.Ctx, now exec.Time) (more bool) {
+	o.refresh()
+	o.env.TakeWake(now)
+	out := progress.Min(o.in)
+	if o.inst.Advance != nil {
+		c.Op = o.op.Number
+		out, more = o.inst.Advance(c, o.in)
+	}
+	if len(o.in) == 0 { // a root may have no say
+		o.idle = out == exec.Idle
+		if o.root == ended && !more {
+			out, o.idle = exec.MaxTime, false
+		}
+	} else if o.idle && out < progress.Min(o.in) {
+		o.idle = false // it holds something back, and has to say so
+	}
+	if out != exec.Idle {
+		o.out = max(o.out, out)
+	}
+	return more
+}
+
+// say returns the operator's watermark as consumers see it.
+func (o *opState) say() exec.Time {
+	if o.idle {
+		return exec.Idle
+	}
+	return o.out
+}

@@ -1,0 +1,75 @@
+package engine
+
+import "github.com/penstock-dev/penstock/internal/exec"
+
+// A script runs as a sequence of turns: turn 0 reads the bounded sources, turn
+// i+1 is event i, a last one ends the script. A marker of the turn follows its
+// elements and watermarks through all queues; a task that has it from all its
+// producers, and from the driver if it has roots, ends the turn of its operators
+// and passes the marker on. When every task has done so the pipeline is
+// quiescent.
+
+// TakesTurns reports whether the task passes turn markers at all: one that
+// nothing leads to does not.
+func (t *Task) TakesTurns() bool { return len(t.queues) > 0 || t.roots }
+
+// HasRoots reports whether the task waits for the driver's commands.
+func (t *Task) HasRoots() bool { return t.roots }
+
+// aligned reports whether the marker of the next turn has come from everywhere.
+func (t *Task) aligned() bool {
+	next := t.turn + 1
+	if !t.TakesTurns() || t.roots && t.commanded != next {
+		return false
+	}
+	for _, q := range t.queues {
+		if q.turn != next && !q.ended {
+			return false
+		}
+	}
+	for _, o := range t.ops {
+		if o.root == awake || o.root == dormant { // bounded sources are read whole in turn 0
+			return false
+		}
+	}
+	// When all producers have ended there is no marker, and nothing to end.
+	return t.roots || !t.allEnded()
+}
+
+func (t *Task) allEnded() bool {
+	for _, q := range t.queues {
+		if !q.ended {
+			return false
+		}
+	}
+	return true
+}
+
+// endTurn passes the marker on and lets the queues go.
+func (t *Task) endTurn() {
+	t.flush()
+	if t.lastPass {
+		return // not a turn of the script
+	}
+	t.turn++
+	for _, q := range t.queues {
+		q.turn = -1
+	}
+	for _, o := range t.outs {
+		o.control(message{kind: turn, turn: t.turn})
+	}
+	if t.eng.opt.OnTurn != nil {
+		t.eng.opt.OnTurn(t.turn)
+	}
+}
+
+// Roots returns the numbers of the operators that op stands for in the plan:
+// one, unless the same operator value was added twice.
+func (e *Engine) Roots(op exec.Op) (numbers []int32) {
+	for _, o := range e.Plan.Ops {
+		if len(o.Ins) == 0 && (op == nil || o.Op == op) {
+			numbers = append(numbers, o.Number)
+		}
+	}
+	return numbers
+}
