@@ -1,0 +1,213 @@
+package direct
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/internal/host"
+	"github.com/penstock-dev/penstock/pcoll"
+)
+
+// A node is one operator of the run.
+type node struct {
+	*graph.Node
+	env  *host.Op
+	inst exec.Instance
+	made bool    // inst is set, and to be closed
+	from []*node // producer of each input
+
+	in   []exec.Time // input watermarks; they never go back
+	out  exec.Time   // output watermark; it never goes back
+	idle bool        // has no say in the watermark of its consumers for now
+
+	// Of a root.
+	status   exec.Status
+	known    map[string]bool // splits that were assigned
+	relistAt exec.Time
+}
+
+func (n *node) root() bool { return len(n.Inputs) == 0 }
+
+// run is one execution of a graph.
+type run struct {
+	cfg    config
+	ctx    context.Context // done when the run ends
+	cancel context.CancelFunc
+	c      *exec.Ctx
+	clock  host.Clock
+	manual *host.Manual // clock, under a script
+	script *exec.Script
+	signal *host.Signal
+	random random
+	nodes  []*node // in topological order
+	roots  []*node
+	verify []func(*exec.Ctx) // end-of-turn checks of the edges
+}
+
+// newRun prepares a run without making anything that must be closed.
+func newRun(ctx context.Context, g *graph.Graph, cfg config) (*run, error) {
+	r := &run{cfg: cfg, clock: cfg.clock, signal: host.NewSignal(), random: random(cfg.seed)}
+	for _, gn := range g.Nodes {
+		n := &node{Node: gn, out: exec.MinTime, relistAt: exec.Idle}
+		n.in = make([]exec.Time, len(gn.Inputs))
+		for i, in := range gn.Inputs {
+			n.in[i] = exec.MinTime
+			n.from = append(n.from, r.nodes[in.Col.From.ID])
+		}
+		r.nodes = append(r.nodes, n)
+		if n.root() {
+			r.roots = append(r.roots, n)
+		}
+	}
+	if err := r.findScript(); err != nil {
+		return nil, err
+	}
+	r.ctx, r.cancel = context.WithCancel(ctx)
+	r.c = exec.NewCtx(r.ctx)
+	return r, nil
+}
+
+// findScript finds the script that drives the run, if there is one.
+func (r *run) findScript() error {
+	var first *node
+	for _, n := range r.roots {
+		s, ok := n.Op.(exec.Scripted)
+		if !ok {
+			continue
+		}
+		switch {
+		case first == nil:
+			first, r.script = n, s.Script()
+		case s.Script() != r.script:
+			return fmt.Errorf("%s and %s follow different scripts, whose events have no order among them; "+
+				"make both streams of one teststream.Script", first.Name, n.Name)
+		}
+	}
+	if r.script == nil {
+		return nil
+	}
+	for _, n := range r.roots {
+		if _, ok := n.Op.(exec.Scripted); !ok && !bounded(n) {
+			return fmt.Errorf("%s is unbounded and %s follows a script, which starts when all other sources have ended; "+
+				"script both, or read a bounded source", n.Name, first.Name)
+		}
+	}
+	r.manual = &host.Manual{}
+	r.clock = r.manual
+	return nil
+}
+
+func bounded(n *node) bool {
+	for _, c := range n.Outputs {
+		if !c.Bounded {
+			return false
+		}
+	}
+	return true
+}
+
+// start makes the instances, consumers before what feeds them, and gives the
+// sources their splits.
+func (r *run) start() error {
+	inputs := map[*graph.Collection][]any{}
+	for i := len(r.nodes) - 1; i >= 0; i-- {
+		n := r.nodes[i]
+		n.env = host.NewOp(host.Place{Number: int32(n.ID), Name: n.Name, Count: 1, Context: r.ctx, Clock: r.clock,
+			Wake: r.signal.Wake, Log: r.cfg.log})
+		outs := make([]any, len(n.Outputs))
+		for j, c := range n.Outputs {
+			outs[j] = c.Edge.Fanout(inputs[c])
+		}
+		if err := r.instantiate(n, outs); err != nil {
+			return err
+		}
+		for j, in := range n.Inputs {
+			// Nodes are made from the last to the first: keep consumers in graph order.
+			inputs[in.Col] = append([]any{r.checked(n, j)}, inputs[in.Col]...)
+		}
+	}
+	for _, n := range r.nodes {
+		if n.inst.Restored != nil {
+			if err := r.call(n, func() { n.inst.Restored(r.c) }); err != nil {
+				return err
+			}
+		}
+	}
+	for _, n := range r.roots {
+		if err := r.list(n); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (r *run) instantiate(n *node, outs []any) error {
+	var err error
+	failed := r.call(n, func() { n.inst, err = n.Op.New(r.newEnv(n), outs) })
+	if failed != nil {
+		return failed
+	}
+	if err != nil {
+		return fmt.Errorf("%s: cannot start: %w", n.Name, err)
+	}
+	n.made = true
+	return nil
+}
+
+// call runs f, which is code of n, and returns what makes the run fail.
+func (r *run) call(n *node, f func()) error {
+	c := r.c
+	c.Time, c.Window, c.Pane, c.Kind, c.Op = exec.MinTime, exec.Global, exec.NoFiring, exec.Insert, int32(n.ID)
+	host.Guard(c, f)
+	return r.failure()
+}
+
+// failure returns the failure that the context holds, located.
+func (r *run) failure() error {
+	if r.c.Err == nil {
+		return nil
+	}
+	return host.Locate(r.c.Err, func(op int32) string {
+		if op < 0 || int(op) >= len(r.nodes) {
+			return "runner"
+		}
+		return r.nodes[op].Name
+	})
+}
+
+// close releases all instances that were made, sources first, and joins what fails.
+func (r *run) close() error {
+	r.cancel()
+	var errs []error
+	for _, n := range r.nodes {
+		if !n.made || n.inst.Close == nil {
+			continue
+		}
+		n.made = false
+		var err error
+		c := exec.NewCtx(r.ctx) // a failure of the run does not hide one here
+		c.Op = int32(n.ID)
+		host.Guard(c, func() { err = n.inst.Close() })
+		if err = errors.Join(err, c.Err); err != nil {
+			errs = append(errs, fmt.Errorf("direct: %s: closing: %w", n.Name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// result reads the metrics of all operators.
+func (r *run) result() *pcoll.Result {
+	res := &pcoll.Result{}
+	for _, n := range r.nodes {
+		counts, dists := map[string]int64{}, map[string]exec.Distribution{}
+		if n.env != nil {
+			n.env.Metrics().Publish(n.out)
+			n.env.Metrics().AddTo(counts, dists)
+		}
+		res.Transforms = append(res.Transforms, pcoll.NewTransformResult(n.Name, n.out, counts, dists))
+	}
+	return res
+}
