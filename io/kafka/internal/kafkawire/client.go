@@ -34,9 +34,11 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	mechanism, err := cfg.SASL.mechanism()
-	if err != nil {
-		return nil, err
+	var mechanism *watchedMechanism
+	if cfg.SASL != nil {
+		if mechanism, err = cfg.SASL.mechanism(); err != nil {
+			return nil, err
+		}
 	}
 	c := &Client{
 		cfg:     cfg,
@@ -49,17 +51,19 @@ func Open(ctx context.Context, cfg Config) (*Client, error) {
 		DialTimeout: cfg.DialTimeout,
 		ClientID:    cfg.ClientID,
 		TLS:         cfg.TLS,
-		SASL:        mechanism,
 		// The Transport needs to know the brokers' addresses only: we route by node id. An empty list asks for no topics at all, nil
 		// would ask for every topic of the cluster every few seconds.
 		MetadataTopics: []string{},
 		MetadataTTL:    2 * time.Second,
 	}
+	if mechanism != nil {
+		c.transport.SASL = mechanism
+	}
 	ctx, cancel := context.WithTimeout(ctx, cfg.BootstrapTimeout)
 	defer cancel()
 	err = c.retry(ctx, cfg.BootstrapTimeout, func(ctx context.Context) error {
 		if err := c.checkVersions(ctx); err != nil {
-			return err
+			return mechanism.judge(err)
 		}
 		_, err := c.metadataOnce(ctx, []string{})
 		return err

@@ -6,12 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
-	"strings"
 	"time"
-
-	"github.com/segmentio/kafka-go/sasl"
-	"github.com/segmentio/kafka-go/sasl/plain"
-	"github.com/segmentio/kafka-go/sasl/scram"
 )
 
 // Config says how to reach a cluster. Only Brokers is required.
@@ -42,20 +37,6 @@ type Config struct {
 	// Backoff is the delay between attempts. Default 50 ms to 1 s.
 	Backoff Backoff
 }
-
-// SASL holds credentials.
-type SASL struct {
-	// Mechanism is PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512; case does not matter. PLAIN sends the password as it is: use it with TLS.
-	Mechanism string
-	User      string
-	Password  string
-}
-
-// String hides the password.
-func (s SASL) String() string { return s.Mechanism + " as " + s.User }
-
-// GoString hides the password.
-func (s SASL) GoString() string { return s.String() }
 
 func (c Config) withDefaults() (Config, error) {
 	if len(c.Brokers) == 0 {
@@ -89,19 +70,4 @@ func orDefault[T int | int32 | time.Duration](v *T, def T) {
 	if *v <= 0 {
 		*v = def
 	}
-}
-
-func (s *SASL) mechanism() (sasl.Mechanism, error) {
-	if s == nil {
-		return nil, nil
-	}
-	switch strings.ToUpper(s.Mechanism) {
-	case "PLAIN":
-		return plain.Mechanism{Username: s.User, Password: s.Password}, nil
-	case "SCRAM-SHA-256":
-		return scram.Mechanism(scram.SHA256, s.User, s.Password)
-	case "SCRAM-SHA-512":
-		return scram.Mechanism(scram.SHA512, s.User, s.Password)
-	}
-	return nil, fmt.Errorf("kafkawire: SASL mechanism %q; use PLAIN, SCRAM-SHA-256 or SCRAM-SHA-512", s.Mechanism)
 }

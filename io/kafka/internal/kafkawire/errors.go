@@ -68,6 +68,7 @@ const (
 	CodeStorageError            Code = 56
 	CodeSASLAuthentication      Code = 58
 	CodeUnknownProducerID       Code = 59
+	CodeGroupNotFound           Code = 69
 	CodeFencedLeaderEpoch       Code = 74
 	CodeUnknownLeaderEpoch      Code = 75
 	CodeUnsupportedCompression  Code = 76

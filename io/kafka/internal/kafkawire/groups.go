@@ -83,7 +83,7 @@ func (c *Client) decodeCommitted(d *decoder, group string, node int32, out map[T
 			}
 		}
 	}
-	if code := Code(d.int16()); code != CodeNone {
+	if code := Code(d.int16()); code != CodeNone && code != CodeGroupNotFound {
 		refused = c.failed(op, node, noPartition, code)
 	}
 	return refused
