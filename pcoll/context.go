@@ -38,19 +38,30 @@ type Context struct {
 	env  exec.Env
 	skew int64 // how far, in ms, an output may go back behind its input
 	free bool  // no element is being processed: outputs need an explicit time
+	over bool  // the call that received it has returned; only set under a Keeper
+	last *Context
+	keep Keeper // nil in production
 }
 
 // Context returns a context.Context that is done when the run ends.
 func (c *Context) Context() context.Context { return c.x.Context }
 
 // EventTime returns the timestamp of the element.
-func (c *Context) EventTime() time.Time { return c.x.Time.Time() }
+func (c *Context) EventTime() time.Time { return c.element().Time.Time() }
 
 // Window returns the window of the element.
-func (c *Context) Window() Window { return c.x.Window }
+func (c *Context) Window() Window { return c.element().Window }
 
 // Pane returns the firing that produced the element.
-func (c *Context) Pane() Pane { return c.x.Pane }
+func (c *Context) Pane() Pane { return c.element().Pane }
+
+// element returns the worker's context for reading what the element is like.
+func (c *Context) element() *exec.Ctx {
+	if c.over {
+		c.keep.ContextKept()
+	}
+	return c.x
+}
 
 // Worker returns the number of the worker, from 0, and how many there are.
 func (c *Context) Worker() (i, n int) { return c.env.Worker() }
@@ -85,6 +96,10 @@ func (e Emit[T]) At(c *Context, t time.Time, v T) {
 // In emits v with the event time t into window w. It is the way to emit from
 // FinishBundle, where no element is being processed.
 func (e Emit[T]) In(c *Context, w Window, t time.Time, v T) {
+	if c.over {
+		c.keep.ContextKept()
+		return
+	}
 	was := c.enter(exec.TimeOf(t), w)
 	e(c, v)
 	c.leave(was)

@@ -18,13 +18,43 @@ import (
 // NewContext returns the context that a transform hands to user code. One
 // serves all elements of an operator on a worker; Bind points it at the
 // element. skew is in ms.
-func NewContext(env exec.Env, skew int64) *Context { return &Context{env: env, skew: skew} }
+func NewContext(env exec.Env, skew int64) *Context {
+	keep, _ := env.(Keeper)
+	return &Context{env: env, skew: skew, keep: keep}
+}
 
-// Bind makes c describe the element of x and marks op as the one whose user code runs.
-func (c *Context) Bind(x *exec.Ctx) *Context { c.x, c.free = x, false; return c }
+// A Keeper is an exec.Env that is told when a function of the operator used its
+// Context after the call that received it had returned. Under it each call gets a Context of its own.
+type Keeper interface{ ContextKept() }
 
-// BindFree makes c serve a call without an element, such as FinishBundle.
-func (c *Context) BindFree(x *exec.Ctx) *Context { c.x, c.free = x, true; return c }
+// Bind returns c, made to describe the element of x. What is handed to user
+// code is the result.
+func (c *Context) Bind(x *exec.Ctx) *Context {
+	c.x, c.free = x, false
+	if c.keep != nil {
+		return c.fresh()
+	}
+	return c
+}
+
+// BindFree is Bind for a call without an element, such as FinishBundle.
+func (c *Context) BindFree(x *exec.Ctx) *Context {
+	c.x, c.free = x, true
+	if c.keep != nil {
+		return c.fresh()
+	}
+	return c
+}
+
+// fresh returns a copy of c and ends the one before. An ended context has a
+// place of its own, so that it shows nothing of other elements.
+func (c *Context) fresh() *Context {
+	if l := c.last; l != nil {
+		l.x, l.free, l.over = exec.NewCtx(l.x.Context), true, true
+	}
+	c.last = &Context{x: c.x, env: c.env, skew: c.skew, free: c.free, keep: c.keep}
+	return c.last
+}
 
 // Exec returns the worker's context, and whether an element may be emitted
 // without an explicit time.
@@ -34,6 +64,10 @@ func (c *Context) Exec() (x *exec.Ctx, free bool) { return c.x, c.free }
 func EmitTo[T any](down exec.Input[T]) Emit[T] {
 	return func(c *Context, v T) {
 		if c.free {
+			if c.over {
+				c.keep.ContextKept()
+				return
+			}
 			c.x.Fail(fmt.Errorf("an element was emitted where none is being processed; give it a time and a window with emit.In"))
 			return
 		}
