@@ -192,7 +192,7 @@ func (r *run) close() error {
 		c.Op = int32(n.ID)
 		host.Guard(c, func() { err = n.inst.Close() })
 		if err = errors.Join(err, c.Err); err != nil {
-			errs = append(errs, fmt.Errorf("direct: %s: closing: %w", n.Name, err))
+			errs = append(errs, fmt.Errorf("%s: closing: %w", n.Name, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -1,15 +1,39 @@
 package direct
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/internal/host"
 )
 
 // newEnv returns the environment of n.
-func (r *run) newEnv(n *node) exec.Env { return n.env }
+func (r *run) newEnv(n *node) exec.Env {
+	if r.cfg.unchecked {
+		return n.env
+	}
+	return keeper{n.env, r, n}
+}
+
+// keeper is the environment that makes pcoll hand out a context for each call.
+type keeper struct {
+	*opEnv
+	run  *run
+	node *node
+}
+
+// opEnv is host.Op under a name that leaves its method Op in reach.
+type opEnv = host.Op
+
+// ContextKept fails the run.
+func (k keeper) ContextKept() {
+	k.run.c.Op = int32(k.node.ID)
+	k.run.c.Fail(errors.New("a function used its pcoll.Context after the call that received it had returned; " +
+		"use the one that each call is given, and take what you need from it before returning"))
+}
 
 // checked returns input j of n, wrapped with the checks.
 func (r *run) checked(n *node, j int) any {

@@ -71,8 +71,8 @@ func Seed(n uint64) Option { return func(c *config) { c.seed, c.seeded = n, true
 // Unchecked turns the checks off that cost time for each element.
 func Unchecked() Option { return func(c *config) { c.unchecked = true } }
 
-// Log sets where transforms log to. The default is slog.Default.
-func Log(l *slog.Logger) Option { return func(c *config) { c.log = l } }
+// Logger sets where the run and its transforms log; the default is slog.Default.
+func Logger(l *slog.Logger) Option { return func(c *config) { c.log = l } }
 
 // ObserveKeys has see called for each element that enters a keyed input, with
 // the key group of its key. Its signature names internal types: it is for the
@@ -90,15 +90,19 @@ func Run(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*pcoll.Result,
 	if err := p.Err(); err != nil {
 		return nil, err
 	}
-	cfg := config{log: slog.Default(), clock: host.Wall{}}
+	cfg := config{clock: host.Wall{}}
 	for _, o := range opts {
 		if o != nil {
 			o(&cfg)
 		}
 	}
+	if cfg.log == nil {
+		cfg.log = slog.Default()
+	}
+	cfg.log = cfg.log.With("pipeline", p.Name())
 	r, err := newRun(ctx, pcoll.Graph(p), cfg)
 	if err != nil {
-		return nil, fmt.Errorf("direct: %w", err)
+		return nil, fmt.Errorf("direct: pipeline %q: %w", p.Name(), err)
 	}
 	defer r.cancel()
 	err = r.start()
@@ -108,14 +112,15 @@ func Run(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*pcoll.Result,
 	if err == nil {
 		err = r.publish()
 	}
+	err = errors.Join(err, r.close())
 	switch {
 	case err == nil:
 	case ctx.Err() == nil:
-		err = fmt.Errorf("direct: %w", err)
+		err = fmt.Errorf("direct: pipeline %q: %w", p.Name(), err)
 	case errors.Is(err, ctx.Err()):
-		err = fmt.Errorf("direct: run cancelled: %w", ctx.Err())
+		err = fmt.Errorf("direct: pipeline %q: cancelled: %w", p.Name(), ctx.Err())
 	default: // something failed first, or in a way that hides its reason
-		err = fmt.Errorf("direct: run cancelled: %w; and: %w", ctx.Err(), err)
+		err = fmt.Errorf("direct: pipeline %q: cancelled: %w; and: %w", p.Name(), ctx.Err(), err)
 	}
-	return r.result(), errors.Join(err, r.close())
+	return r.result(), err
 }

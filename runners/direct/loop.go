@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/progress"
 )
 
 // execute runs the pipeline until all is done.
@@ -87,26 +88,37 @@ func (r *run) poll(n *node) error {
 	return r.turn()
 }
 
-// play delivers the events of the script. The clock's move comes first in an
-// event; each is settled before the next.
+// play delivers the events of the script, each settled before the next: elements or
+// a watermark to their root, an advance of the clock, or, with neither, the end to all roots.
 func (r *run) play() error {
 	for i, e := range r.script.Events {
 		r.manual.Advance(e.Clock)
 		for _, n := range r.roots {
-			if n.inst.Step == nil {
+			if n.inst.Step == nil || e.Root == nil && e.Clock != 0 || e.Root != nil && e.Root != n.Op {
 				continue
 			}
 			if err := r.call(n, func() { n.inst.Step(r.c, i) }); err != nil {
 				return err
 			}
 		}
-		if err := r.turn(); err != nil {
+		if err := r.settle(); err != nil {
 			return err
 		}
-		for r.due() {
-			if err := r.turn(); err != nil {
-				return err
-			}
+	}
+	for _, n := range r.roots {
+		n.status = exec.Ended
+	}
+	return r.settle()
+}
+
+// settle ends the bundle and takes further turns until nothing is due.
+func (r *run) settle() error {
+	if err := r.turn(); err != nil {
+		return err
+	}
+	for r.due() {
+		if err := r.turn(); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -145,10 +157,8 @@ func (r *run) turn() error {
 // advance moves the watermarks of n.
 func (r *run) advance(n *node) error {
 	idle := n.observe()
-	out := exec.Idle
-	for _, w := range n.in {
-		out = min(out, w)
-	}
+	low := progress.Min(n.in)
+	out := low
 	if n.root() {
 		out = exec.MinTime
 	}
@@ -162,7 +172,8 @@ func (r *run) advance(n *node) error {
 	if n.root() && n.status == exec.Ended {
 		out = exec.MaxTime
 	}
-	n.idle = idle || out == exec.Idle
+	// Whoever holds back more than its inputs do has a say even while they have none.
+	n.idle = out == exec.Idle || idle && out >= low
 	if out != exec.Idle {
 		n.out = max(n.out, out)
 	}
