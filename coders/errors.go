@@ -17,13 +17,24 @@ type located struct {
 func (e *located) Error() string { return strings.TrimPrefix(e.path, ".") + ": " + e.cause.Error() }
 func (e *located) Unwrap() error { return e.cause }
 
+// longPath is where a path is cut: from there on only its inner end is told.
+const longPath = 200
+
 // within puts step (".Field", "[3]", "[key]") in front of the error's path.
 func within(step string, err error) error {
-	if l, ok := err.(*located); ok {
+	l, ok := err.(*located)
+	switch {
+	case !ok:
+		return &located{step, err}
+	case len(l.path) < longPath:
 		return &located{step + l.path, l.cause}
+	case !strings.HasPrefix(l.path, cut):
+		return &located{cut + l.path, l.cause}
 	}
-	return &located{step, err}
+	return err // thousands of levels deep in a recursive type
 }
+
+const cut = "…"
 
 func withinIndex(i int, err error) error { return within(fmt.Sprintf("[%d]", i), err) }
 

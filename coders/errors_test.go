@@ -271,11 +271,14 @@ func TestErrorsOfEncoding(t *testing.T) {
 	loop := &chain{}
 	loop.Next = loop
 	at := time.Unix(1, 2)
+	if err := encodeError(t, *loop); len(err.Error()) > 500 {
+		t.Errorf("an error of %d bytes", len(err.Error()))
+	}
 	for _, c := range []struct {
 		err  error
 		want string
 	}{
-		{encodeError(t, *loop), "nests more than 10000 deep; break the cycle that its pointers form"},
+		{encodeError(t, *loop), ".Next.Next: the value nests more than 10000 deep; break the cycle that its pointers form"},
 		{encodeError(t, map[time.Time]int{at: 1, at.In(time.FixedZone("x", 60)): 2}), "two keys of the map have one encoding"},
 		{encodeError(t, []panicky{{1}, {0}}), "coders: cannot encode []coders.panicky[1]: MarshalBinary: nothing to marshal"},
 		{encodeError(t, map[string]panicky{"k": {}}), "map[string]coders.panicky[k]: MarshalBinary: nothing to marshal"},
