@@ -1,0 +1,127 @@
+package transforms
+
+import (
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/pcoll"
+)
+
+// An Output is an exported field of a [DoFn] that gives its transform a further
+// output. After ParDo, Collection returns it:
+//
+//	fn := &parse{}
+//	orders := transforms.ParDo(lines, fn)
+//	bad := fn.Bad.Collection()
+//
+// Emitting is for the methods of the DoFn, which run on copies of it: the value
+// that the program holds is only the handle to the collection.
+type Output[T any] struct {
+	col  pcoll.PCollection[T]
+	emit pcoll.Emit[T] // of a worker's copy
+}
+
+// Collection returns the collection of what is emitted. It is the zero
+// collection until the DoFn was given to ParDo.
+func (o *Output[T]) Collection() pcoll.PCollection[T] { return o.col }
+
+// Emit emits v with time, window and pane of the element being processed.
+func (o *Output[T]) Emit(c *pcoll.Context, v T) {
+	if o.bound(c) {
+		o.emit(c, v)
+	}
+}
+
+// At emits v with the event time t; see pcoll.Emit.At.
+func (o *Output[T]) At(c *pcoll.Context, t time.Time, v T) {
+	if o.bound(c) {
+		o.emit.At(c, t, v)
+	}
+}
+
+// In emits v with the event time t into window w; see pcoll.Emit.In.
+func (o *Output[T]) In(c *pcoll.Context, w pcoll.Window, t time.Time, v T) {
+	if o.bound(c) {
+		o.emit.In(c, w, t, v)
+	}
+}
+
+func (o *Output[T]) bound(c *pcoll.Context) bool {
+	if o.emit == nil {
+		x, _ := c.Exec()
+		x.Fail(fmt.Errorf("an Output[%v] was emitted to that is not a field of the worker's own DoFn; "+
+			"emit through the receiver of Process, and do not copy Outputs", reflect.TypeFor[T]()))
+	}
+	return o.emit != nil
+}
+
+// declare makes the output's collection.
+func (o *Output[T]) declare(b *pcoll.Builder, like *graph.Collection) { o.col = pcoll.To[T](b, like) }
+
+// bind gives a worker's copy of the output where to emit to.
+func (o *Output[T]) bind(down any) { o.emit = pcoll.EmitTo(down.(exec.Input[T])) }
+
+// outputField is an Output of any type, by its address.
+type outputField interface {
+	declare(*pcoll.Builder, *graph.Collection)
+	bind(down any)
+}
+
+// declareOutputs adds the Output fields of fn to the outputs of b and returns
+// where they are. It is the only reflection over a DoFn's fields, and happens
+// while the pipeline is built.
+func declareOutputs(b *pcoll.Builder, fn any, like *graph.Collection) (fields [][]int) {
+	v := reflect.ValueOf(fn)
+	byPointer := v.Kind() == reflect.Pointer
+	if byPointer {
+		v = v.Elem()
+	}
+	if v.Kind() != reflect.Struct {
+		return nil
+	}
+	for _, f := range reflect.VisibleFields(v.Type()) {
+		pointer := f.Type.Kind() == reflect.Pointer && f.Type.Implements(outputType)
+		if !pointer && !reflect.PointerTo(f.Type).Implements(outputType) {
+			continue
+		}
+		name := v.Type().String() + "." + f.Name
+		switch {
+		case pointer:
+			b.Errorf("%s is a %v; make the field a %v, not a pointer", name, f.Type, f.Type.Elem())
+		case !f.IsExported():
+			b.Errorf("%s is an output and must be exported", name)
+		case !byPointer:
+			b.Errorf("%s is an output, which cannot be bound in a copy; give ParDo a pointer, &%v{…}", name, v.Type())
+		case throughPointer(v.Type(), f.Index):
+			b.Errorf("%s is an output behind an embedded pointer, which workers would share; embed the struct itself", name)
+		default:
+			fields = append(fields, f.Index)
+		}
+	}
+	for _, at := range fields {
+		v.FieldByIndex(at).Addr().Interface().(outputField).declare(b, like)
+	}
+	return fields
+}
+
+var outputType = reflect.TypeFor[outputField]()
+
+// throughPointer reports whether the way to a field leads through a pointer.
+func throughPointer(t reflect.Type, index []int) bool {
+	for _, i := range index[:len(index)-1] {
+		if t = t.Field(i).Type; t.Kind() == reflect.Pointer {
+			return true
+		}
+	}
+	return false
+}
+
+// bindOutputs binds the output fields of a worker's copy.
+func bindOutputs(copied reflect.Value, fields [][]int, downs []any) {
+	for i, at := range fields {
+		copied.FieldByIndex(at).Addr().Interface().(outputField).bind(downs[i])
+	}
+}

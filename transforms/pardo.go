@@ -1,0 +1,239 @@
+package transforms
+
+import (
+	"fmt"
+	"reflect"
+	"runtime/debug"
+
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/pcoll"
+)
+
+// A DoFn processes elements one by one and emits any number of results.
+//
+//	type parse struct {
+//		Strict bool                        // exported fields are configuration
+//		Bad    transforms.Output[string]   // a further output
+//		lines  int                         // unexported fields are scratch
+//	}
+//
+//	var _ transforms.DoFn[string, Order] = (*parse)(nil) // says clearly what does not fit
+//
+// Write that last line beside every DoFn: without it the compiler reports a
+// Process of the wrong type at the call of ParDo, in words hard to read.
+//
+// # Copies
+//
+// Each worker works on a shallow copy of the value given to [ParDo], made before
+// Setup, so that fields need no locks. What a field points to is shared: make
+// maps and slices that are to be changed in Setup. A DoFn value serves one
+// transform; give each its own.
+//
+// # Lifecycle
+//
+// A DoFn may implement [Setupper], [BundleStarter], [BundleFinisher] and
+// [Teardowner]. A worker calls them in this order:
+//
+//	Setup → { StartBundle → Process… → FinishBundle }… → Teardown
+//
+// A bundle is some number of elements, at least one. Nothing may be kept for later across bundles
+// that should not be lost: a worker that stops emits nothing in Teardown.
+//
+// An error fails the run, with the transform's name and the element's time and window.
+type DoFn[In, Out any] interface {
+	// Process handles one element. c describes it until Process returns; emit
+	// sends results with the element's time, window and pane, or others.
+	Process(c *pcoll.Context, e In, emit pcoll.Emit[Out]) error
+}
+
+// A Setupper is a [DoFn] to be prepared before a worker's first element:
+// connections, compiled expressions, maps. It cannot emit.
+type Setupper interface {
+	Setup(c *pcoll.Context) error
+}
+
+// A BundleStarter is a [DoFn] that is told before the first element of a bundle.
+type BundleStarter interface {
+	StartBundle(c *pcoll.Context) error
+}
+
+// A BundleFinisher is a [DoFn] that is told after the last element of a bundle.
+// No element is being processed then: it emits with emit.In, into a window and
+// at a time of its choice, which should be those of an element of the bundle.
+type BundleFinisher[Out any] interface {
+	FinishBundle(c *pcoll.Context, emit pcoll.Emit[Out]) error
+}
+
+// A Teardowner is a [DoFn] that has something to release when its worker ends.
+// It is called once, also after a failure, if Setup was reached.
+type Teardowner interface {
+	Teardown() error
+}
+
+// ParDo applies fn to each element, once for each of the element's windows, and
+// returns what it emits. fn is a pointer to a struct, or a value without
+// [Output] fields. Options are pcoll.Named and [AllowedSkew].
+func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcoll.Option) pcoll.PCollection[Out] {
+	b := pcoll.NewBuilder(in.Pipeline(), "ParDo", opts...)
+	skew := takeSkew(b)
+	like := pcoll.FromWindowed(b, in)
+	usable := checkDoFn(b, fn)
+	if usable {
+		b.Claim(fn)
+		checkMethods[Out](b, fn)
+	}
+	out := pcoll.To[Out](b, like)
+	op := &parDoOp[In, Out]{fn: fn, skew: skew}
+	if usable {
+		op.outputs = declareOutputs(b, fn, like)
+	}
+	b.Node().Structure = graph.ParDo
+	b.Add(op)
+	return out
+}
+
+func checkDoFn(b *pcoll.Builder, fn any) bool {
+	v := reflect.ValueOf(fn)
+	switch {
+	case !v.IsValid():
+		b.Errorf("the DoFn is nil; give a pointer to a struct with a Process method")
+	case v.Kind() == reflect.Pointer && v.IsNil():
+		b.Errorf("the DoFn is a nil %T; give a pointer to a value, &%v{…}", fn, v.Type().Elem())
+	default:
+		return true
+	}
+	return false
+}
+
+// checkMethods reports methods that have the name of a lifecycle method and not
+// its type: they would never be called.
+func checkMethods[Out any](b *pcoll.Builder, fn any) {
+	t := reflect.TypeOf(fn)
+	for _, m := range []struct {
+		name string
+		want reflect.Type
+	}{
+		{"Setup", reflect.TypeFor[Setupper]()}, {"StartBundle", reflect.TypeFor[BundleStarter]()},
+		{"FinishBundle", reflect.TypeFor[BundleFinisher[Out]]()}, {"Teardown", reflect.TypeFor[Teardowner]()},
+	} {
+		if got, ok := t.MethodByName(m.name); ok && !t.Implements(m.want) {
+			b.Errorf("%T.%s is a %v, which is not called; want %s%s", fn, m.name, reflect.ValueOf(fn).Method(got.Index).Type(),
+				m.name, m.want.Method(0).Type.String()[len("func"):])
+		}
+	}
+}
+
+// parDoOp runs a DoFn.
+type parDoOp[In, Out any] struct {
+	fn      DoFn[In, Out]
+	skew    int64
+	outputs [][]int // fields that are further outputs, in their order
+}
+
+func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
+	d := &doing[In, Out]{fn: o.fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, o.skew),
+		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]))}
+	if v := reflect.ValueOf(o.fn); v.Kind() == reflect.Pointer {
+		worker := reflect.New(v.Type().Elem())
+		worker.Elem().Set(v.Elem())
+		d.fn = worker.Interface().(DoFn[In, Out])
+		bindOutputs(worker.Elem(), o.outputs, outs[1:])
+	}
+	d.start, _ = d.fn.(BundleStarter)
+	d.end, _ = d.fn.(BundleFinisher[Out])
+	inst := exec.Instance{In: []any{exec.Input[In](d.process)}, Close: d.close}
+	if d.start != nil || d.end != nil {
+		inst.In[0], inst.Turn = exec.Input[In](d.inBundle), d.turn
+	}
+	if err := d.setup(env); err != nil {
+		return exec.Instance{Close: d.close}, err
+	}
+	return inst, nil
+}
+
+// doing is a DoFn on one worker.
+type doing[In, Out any] struct {
+	fn    DoFn[In, Out]
+	start BundleStarter
+	end   BundleFinisher[Out]
+	open  bool // a bundle has begun
+	op    int32
+	n     *exec.Counter
+	pc    *pcoll.Context
+	emit  pcoll.Emit[Out]
+}
+
+// setup runs before there is a turn, so it catches panics itself.
+func (d *doing[In, Out]) setup(env exec.Env) (err error) {
+	s, ok := d.fn.(Setupper)
+	if !ok {
+		return nil
+	}
+	x := exec.NewCtx(env.Context())
+	x.Op = d.op
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in Setup: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if err := s.Setup(d.pc.BindFree(x)); err != nil {
+		return fmt.Errorf("Setup: %w", err)
+	}
+	return x.Err // of an emit, which there cannot be
+}
+
+func (d *doing[In, Out]) close() (err error) {
+	t, ok := d.fn.(Teardowner)
+	if !ok {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("panic in Teardown: %v\n%s", r, debug.Stack())
+		}
+	}()
+	if err := t.Teardown(); err != nil {
+		return fmt.Errorf("Teardown: %w", err)
+	}
+	return nil
+}
+
+func (d *doing[In, Out]) process(c *exec.Ctx, e In) {
+	d.n.N++
+	c.Op = d.op
+	if err := d.fn.Process(d.pc.Bind(c), e, d.emit); err != nil {
+		c.Fail(err)
+	}
+}
+
+// inBundle is process for a DoFn that is told of bundles.
+func (d *doing[In, Out]) inBundle(c *exec.Ctx, e In) {
+	if !d.open {
+		d.open = true
+		c.Op = d.op
+		if d.start != nil {
+			if err := d.start.StartBundle(d.pc.BindFree(c)); err != nil {
+				c.Fail(fmt.Errorf("StartBundle: %w", err))
+				return
+			}
+		}
+	}
+	d.process(c, e)
+}
+
+func (d *doing[In, Out]) turn(c *exec.Ctx) {
+	if !d.open || c.Err != nil {
+		return
+	}
+	d.open = false
+	if d.end == nil {
+		return
+	}
+	t, w, p, k := c.Time, c.Window, c.Pane, c.Kind
+	c.Time, c.Window, c.Pane, c.Kind, c.Op = exec.MinTime, exec.Global, exec.NoFiring, exec.Insert, d.op
+	if err := d.end.FinishBundle(d.pc.BindFree(c), d.emit); err != nil {
+		c.Fail(fmt.Errorf("FinishBundle: %w", err))
+	}
+	c.Time, c.Window, c.Pane, c.Kind = t, w, p, k
+}
