@@ -216,7 +216,7 @@ func TestRoundTripExamples(t *testing.T) {
 	same(t, []struct{}{{}, {}, {}})
 	same(t, listOf[byte]{[]byte("abc")})
 	same(t, netip.MustParseAddr("fe80::1%eth0"))
-	same(t, math.MinInt64)
+	same(t, int64(math.MinInt64))
 	same(t, []int32{math.MinInt32, -1, 0, math.MaxInt32})
 	same(t, strings.Repeat("long", 1000))
 	same(t, time.Time{})
@@ -419,4 +419,41 @@ func BenchmarkCoder(b *testing.B) {
 		}
 		benchCoder(b, m)
 	})
+}
+
+// A recursive slice gets room as its elements prove to be there.
+func TestRecursiveSliceGrows(t *testing.T) {
+	long := make(ring, 1000)
+	for i := range long {
+		long[i] = make(ring, i%7)
+		for j := range long[i] {
+			long[i][j] = ring{}
+		}
+	}
+	same(t, long)
+}
+
+// Other SDKs write iterables that they do not hold in memory in chunks.
+func TestIterableInChunks(t *testing.T) {
+	const src = "\xff\xff\xff\xff" + "\x02\x01a\x01b" + "\x01\x01c" + "\x03\x01d\x01e\x01f" + "\x00" + "tail"
+	got, rest, err := coderOf[[]string](t).Decode([]byte(src))
+	if want := strings.Split("abcdef", ""); err != nil || string(rest) != "tail" || !reflect.DeepEqual(got, want) {
+		t.Errorf("got %q, %q left, error %v, want %q", got, rest, err, want)
+	}
+	if _, _, err := coderOf[[]string](t).Decode([]byte("\xff\xff\xff\xff\x02\x01a")); err == nil {
+		t.Error("a chunk that is cut short was decoded")
+	}
+}
+
+// The shape of an embedded struct is not that of the struct around it.
+func TestPromotedShapeDoesNotCount(t *testing.T) {
+	type around struct {
+		pairOf[string, int]
+		More bool
+	}
+	v := around{pairOf[string, int]{"k", 1}, true}
+	same(t, v)
+	if _, enc := roundTrip(t, v); string(enc) != "\x02\x00\x01k\x01\x01" {
+		t.Errorf("got %x, want a row of two fields", enc)
+	}
 }
