@@ -88,7 +88,7 @@ func NewTransformResult(name string, watermark Time, counters map[string]int64, 
 		switch {
 		case ok:
 			put(&t.Counters, user, n)
-		case k != exec.Elements && k != exec.DroppedLate && k != exec.DroppedClosed:
+		case k != exec.Received && k != exec.Elements && k != exec.DroppedLate && k != exec.DroppedClosed:
 			put(&t.Internal, k, n)
 		}
 	}

@@ -124,37 +124,7 @@ func (j *Job) end() {
 func (j *Job) Cancel() { j.cancel(context.Canceled) }
 
 // Result returns what the job has done so far.
-func (j *Job) Result() *pcoll.Result {
-	res := &pcoll.Result{}
-	for _, n := range j.graph.Nodes {
-		counts, dists := map[string]int64{}, map[string]exec.Distribution{}
-		low := exec.MaxTime
-		var byWorker []int64
-		for _, o := range j.eng.Plan.Ops {
-			if o.Node != n {
-				continue
-			}
-			for _, t := range j.eng.Tasks {
-				before := counts[exec.Received]
-				w, ok := t.Metrics(o, counts, dists)
-				if !ok {
-					continue
-				}
-				low = min(low, w)
-				for len(byWorker) <= t.Worker {
-					byWorker = append(byWorker, 0)
-				}
-				byWorker[t.Worker] += counts[exec.Received] - before
-			}
-		}
-		r := pcoll.NewTransformResult(n.Name, low, counts, dists)
-		if counts[exec.Received] > 0 {
-			r.ByWorker = byWorker
-		}
-		res.Transforms = append(res.Transforms, r)
-	}
-	return res
-}
+func (j *Job) Result() *pcoll.Result { return j.eng.Result(j.graph) }
 
 // A StageLoad says how the workers of a stage spent their time so far.
 type StageLoad struct {

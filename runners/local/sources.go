@@ -1,14 +1,12 @@
 package local
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
-	"github.com/penstock-dev/penstock/runners/local/internal/engine"
 )
 
 // discover lists a source's splits and gives the new ones to workers, once or
@@ -29,7 +27,7 @@ func (j *Job) discover(root int32, name string, s exec.Splitter) {
 			known[s.ID] = true
 			return seen
 		})
-		j.assign(root, splits, loads, first)
+		j.eng.Assign(root, splits, loads, first)
 		if s.Rediscover() <= 0 {
 			return
 		}
@@ -37,23 +35,6 @@ func (j *Job) discover(root int32, name string, s exec.Splitter) {
 		case <-time.After(time.Duration(s.Rediscover()) * time.Millisecond):
 		case <-j.ctx.Done():
 			return
-		}
-	}
-}
-
-// assign gives each split to the least loaded worker, the largest first. The
-// first time every worker gets a command, so that it knows when it has none.
-func (j *Job) assign(root int32, splits []exec.Split, loads []int64, first bool) {
-	slices.SortStableFunc(splits, func(a, b exec.Split) int { return cmp.Compare(b.Size, a.Size) })
-	byWorker := make([][]exec.Split, len(loads))
-	for _, s := range splits {
-		w := slices.Index(loads, slices.Min(loads))
-		loads[w] += max(s.Size, 1)
-		byWorker[w] = append(byWorker[w], s)
-	}
-	for _, t := range j.eng.Tasks {
-		if t.Has(root) && (first || len(byWorker[t.Worker]) > 0) {
-			t.Mail.Push(engine.Command{Assign: true, Root: root, Splits: byWorker[t.Worker]}, false)
 		}
 	}
 }
@@ -81,47 +62,18 @@ func scriptOf(g *graph.Graph) (script *exec.Script, err error) {
 
 // play sends the events of the script, each when the one before has passed through all tasks.
 func (j *Job) play() {
-	if !j.turnOver(engine.Command{Turn: 0, Event: -1}) {
-		return
-	}
-	for i, e := range j.script.Events {
-		if e.Clock > 0 {
-			j.manual.Advance(e.Clock)
+	for i := range len(j.script.Events) + 2 {
+		if i > 0 && i <= len(j.script.Events) {
+			j.manual.Advance(j.script.Events[i-1].Clock)
 		}
-		m := engine.Command{Turn: i + 1, Event: i}
-		if e.Root != nil {
-			m.Roots = j.eng.Roots(e.Root)
-		} else if e.Clock == 0 {
-			m.Roots = j.eng.Roots(nil)
-		}
-		if !j.turnOver(m) {
-			return
+		for wait := j.eng.Begin(j.eng.Turn(j.script, i)); wait > 0; wait-- {
+			select {
+			case <-j.turns:
+			case <-j.ctx.Done():
+				return
+			}
 		}
 	}
-	j.turnOver(engine.Command{Turn: len(j.script.Events) + 1, Event: -1, Last: true})
-}
-
-// turnOver begins a turn and waits until all tasks have ended it.
-func (j *Job) turnOver(m engine.Command) bool {
-	wait := 0
-	for _, t := range j.eng.Tasks {
-		if t.TakesTurns() {
-			wait++
-		}
-	}
-	for _, t := range j.eng.Tasks {
-		if t.HasRoots() {
-			t.Mail.Push(m, false)
-		}
-	}
-	for ; wait > 0; wait-- {
-		select {
-		case <-j.turns:
-		case <-j.ctx.Done():
-			return false
-		}
-	}
-	return true
 }
 
 // onTurn is called by tasks; the channel has room for all.

@@ -9,17 +9,49 @@ import "github.com/penstock-dev/penstock/internal/exec"
 // and passes the marker on. When every task has done so the pipeline is
 // quiescent.
 
-// TakesTurns reports whether the task passes turn markers at all: one that
-// nothing leads to does not.
-func (t *Task) TakesTurns() bool { return len(t.queues) > 0 || t.roots }
+// Turn returns the command that begins turn i of a script.
+func (e *Engine) Turn(s *exec.Script, i int) Command {
+	switch {
+	case i == 0:
+		return Command{Event: -1}
+	case i > len(s.Events):
+		return Command{Turn: i, Event: -1, Last: true}
+	}
+	m := Command{Turn: i, Event: i - 1}
+	if ev := s.Events[i-1]; ev.Clock == 0 {
+		m.Roots = e.roots(ev.Root)
+	}
+	return m
+}
 
-// HasRoots reports whether the task waits for the driver's commands.
-func (t *Task) HasRoots() bool { return t.roots }
+// Begin gives a turn's command to the tasks that wait for it and returns how
+// many tasks will end the turn. One that nothing leads to does not.
+func (e *Engine) Begin(m Command) (ending int) {
+	for _, t := range e.Tasks {
+		if t.roots {
+			t.Mail.Push(m, false)
+		}
+		if t.roots || len(t.queues) > 0 {
+			ending++
+		}
+	}
+	return ending
+}
+
+// roots returns the numbers of the roots with this operator, or of all for nil.
+func (e *Engine) roots(op exec.Op) (numbers []int32) {
+	for _, o := range e.Plan.Ops {
+		if len(o.Ins) == 0 && (op == nil || o.Op == op) {
+			numbers = append(numbers, o.Number)
+		}
+	}
+	return numbers
+}
 
 // aligned reports whether the marker of the next turn has come from everywhere.
 func (t *Task) aligned() bool {
 	next := t.turn + 1
-	if !t.TakesTurns() || t.roots && t.commanded != next {
+	if !t.roots && len(t.queues) == 0 || t.roots && t.commanded != next {
 		return false
 	}
 	for _, q := range t.queues {
@@ -61,15 +93,4 @@ func (t *Task) endTurn() {
 	if t.eng.opt.OnTurn != nil {
 		t.eng.opt.OnTurn(t.turn)
 	}
-}
-
-// Roots returns the numbers of the operators that op stands for in the plan:
-// one, unless the same operator value was added twice.
-func (e *Engine) Roots(op exec.Op) (numbers []int32) {
-	for _, o := range e.Plan.Ops {
-		if len(o.Ins) == 0 && (op == nil || o.Op == op) {
-			numbers = append(numbers, o.Number)
-		}
-	}
-	return numbers
 }

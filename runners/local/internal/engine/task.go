@@ -26,7 +26,7 @@ type Task struct {
 	queues []*inQueue // of all inlets
 	outs   []*outlet
 	roots  bool // some operator is a root
-	next   int // queue to look at next
+	next   int  // queue to look at next
 
 	passing bool // a pass over the operators is under way
 	at      int  // operator that the pass has come to
@@ -199,26 +199,5 @@ func (t *Task) publish() {
 	}
 }
 
-// Metrics adds the published counters of operator op to counts and dists and
-// returns its watermark here; ok is false if it does not run on this task. Any
-// goroutine may call it.
-func (t *Task) Metrics(op *plan.Op, counts map[string]int64, dists map[string]exec.Distribution) (exec.Time, bool) {
-	o := t.byOp[op]
-	if o == nil || o.env == nil {
-		return 0, false
-	}
-	return o.env.Metrics().AddTo(counts, dists), true
-}
-
 // Err returns the failure that ended the task.
 func (t *Task) Err() error { return t.c.Err }
-
-// Has reports whether the operator with this number runs on the task.
-func (t *Task) Has(op int32) bool {
-	for _, o := range t.Stage.Ops {
-		if o.Number == op {
-			return true
-		}
-	}
-	return false
-}
