@@ -2,6 +2,7 @@ package coders_test
 
 import (
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/penstock-dev/penstock/coders"
@@ -60,7 +61,8 @@ func ExampleForKey() {
 func ExampleForKey_refused() {
 	type Price struct{ Amount float64 }
 	_, err := coders.ForKey[Price]()
-	fmt.Println(err)
+	fmt.Println(strings.ReplaceAll(err.Error(), "; ", ";\n"))
 	// Output:
-	// coders: cannot use as a key Price.Amount: float64 has no canonical encoding (0 and -0 are equal, NaN is not equal to itself); use an integer, such as a number of cents, or a string
+	// coders: cannot use as a key Price.Amount: float64 has no canonical encoding (0 and -0 are equal, NaN is not equal to itself);
+	// use an integer, such as a number of cents, or a string
 }
