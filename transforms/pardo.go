@@ -3,7 +3,6 @@ package transforms
 import (
 	"fmt"
 	"reflect"
-	"runtime/debug"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
@@ -66,7 +65,8 @@ type BundleFinisher[Out any] interface {
 }
 
 // A Teardowner is a [DoFn] that has something to release when its worker ends.
-// It is called once, also after a failure, if Setup was reached.
+// It is called once, also after a failure of the run. A Setup that fails must
+// itself release what it had acquired.
 type Teardowner interface {
 	Teardown() error
 }
@@ -147,7 +147,7 @@ func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) 
 		inst.In[0], inst.Turn = exec.Input[In](d.inBundle), d.turn
 	}
 	if err := d.setup(env); err != nil {
-		return exec.Instance{Close: d.close}, err
+		return exec.Instance{}, err
 	}
 	return inst, nil
 }
@@ -164,35 +164,24 @@ type doing[In, Out any] struct {
 	emit  pcoll.Emit[Out]
 }
 
-// setup runs before there is a turn, so it catches panics itself.
-func (d *doing[In, Out]) setup(env exec.Env) (err error) {
+func (d *doing[In, Out]) setup(env exec.Env) error {
 	s, ok := d.fn.(Setupper)
 	if !ok {
 		return nil
 	}
 	x := exec.NewCtx(env.Context())
 	x.Op = d.op
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in Setup: %v\n%s", r, debug.Stack())
-		}
-	}()
 	if err := s.Setup(d.pc.BindFree(x)); err != nil {
 		return fmt.Errorf("Setup: %w", err)
 	}
-	return x.Err // of an emit, which there cannot be
+	return x.Err // of emitting to an Output, which has no element yet
 }
 
-func (d *doing[In, Out]) close() (err error) {
+func (d *doing[In, Out]) close() error {
 	t, ok := d.fn.(Teardowner)
 	if !ok {
 		return nil
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in Teardown: %v\n%s", r, debug.Stack())
-		}
-	}()
 	if err := t.Teardown(); err != nil {
 		return fmt.Errorf("Teardown: %w", err)
 	}
