@@ -11,11 +11,11 @@ import (
 // General is the form for any strategy. It keeps a small state for each key,
 // with the key's windows in it.
 type General[K comparable, V, Acc any] struct {
-	cfg          Config[K, V, Acc]
-	s            *strategy.Strategy
-	env          exec.Env
-	m            *machine
-	late, closed *exec.Counter
+	cfg   Config[K, V, Acc]
+	s     *strategy.Strategy
+	env   exec.Env
+	m     *machine
+	drops drops
 
 	// Kept.
 	p    progress
@@ -95,8 +95,7 @@ func NewGeneral[K comparable, V, Acc any](env exec.Env, name string, cfg Config[
 	check(cfg.Strategy)
 	g := &General[K, V, Acc]{
 		cfg: cfg, s: cfg.Strategy, env: env, m: newMachine(cfg.Strategy.Trigger, cfg.Strategy.Merging()),
-		late: env.Counter(exec.DroppedLate), closed: env.Counter(exec.DroppedClosed),
-		p: newProgress(), holds: newHolds(),
+		drops: newDrops(env), p: newProgress(), holds: newHolds(),
 	}
 	g.keys = table.New(cfg.Key, keyCoder[Acc]{g.m, cfg.Acc})
 	env.Keep(name+".time", &g.p)
@@ -112,7 +111,11 @@ func (g *General[K, V, Acc]) Element(c *exec.Ctx, key K, v V) {
 	hash := g.cfg.Key.Hash(key)
 	var ks *keyState[Acc]
 	dropped := false
-	for _, w := range g.windowsOf(c) {
+	windows := g.windowsOf(c)
+	if len(windows) == 0 {
+		g.drops.nowhere.Add(1)
+	}
+	for _, w := range windows {
 		if g.s.Expiry(w) < g.p.cur {
 			g.drop(c, key, v, w, false)
 			dropped = true
@@ -352,23 +355,15 @@ func (g *General[K, V, Acc]) release(x *win[Acc]) {
 }
 
 func (g *General[K, V, Acc]) drop(c *exec.Ctx, key K, v V, w exec.Window, closed bool) {
-	g.count(1, closed)
+	g.drops.count(1, closed)
 	if g.cfg.Drop != nil {
 		output(c, c.Time, w, c.Pane, func() { g.cfg.Drop(c, key, v, closed) })
 	}
 }
 
 func (g *General[K, V, Acc]) dropPartial(c *exec.Ctx, key K, p Partial[Acc], w exec.Window, closed bool) {
-	g.count(p.N, closed)
+	g.drops.count(p.N, closed)
 	if g.cfg.DropPartial != nil {
 		output(c, c.Time, w, c.Pane, func() { g.cfg.DropPartial(c, key, p, closed) })
-	}
-}
-
-func (g *General[K, V, Acc]) count(n int64, closed bool) {
-	if closed {
-		g.closed.Add(n)
-	} else {
-		g.late.Add(n)
 	}
 }
