@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -60,12 +59,20 @@ func line[T any](w pcoll.Window, v T) string { return w.String() + " " + show.Va
 
 // diff compares lines as multisets and describes the difference; got is what came.
 func diff[T any](want, have []string, got []Element[T]) string {
-	slices.Sort(want)
-	slices.Sort(have)
-	if slices.Equal(want, have) {
+	d := cmp.Diff(counts(want), counts(have))
+	if d == "" {
 		return ""
 	}
-	return "contents differ (-want +got):\n" + strings.TrimRight(cmp.Diff(want, have), "\n") + listing(got)
+	return "contents differ (-want +got, with how many of each):\n" + strings.TrimRight(d, "\n") + listing(got)
+}
+
+// counts returns how often each line occurs.
+func counts(lines []string) map[string]int {
+	n := map[string]int{}
+	for _, l := range lines {
+		n[l]++
+	}
+	return n
 }
 
 // maxListed is how many elements a failure lists.

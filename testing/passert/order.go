@@ -1,10 +1,8 @@
 package passert
 
 import (
-	"slices"
+	"fmt"
 	"strings"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/penstock-dev/penstock/pcoll"
 	"github.com/penstock-dev/penstock/testing/internal/show"
@@ -29,16 +27,12 @@ func compareOrder[T any](got []Element[T], want []Fired[T], fits [][]bool) strin
 		case gaveUp:
 			return "there are too many panes of " + s.name + " to compare their order; use passert.That"
 		}
-		var w, g []string
+		var b strings.Builder
+		fmt.Fprintf(&b, "panes of %s came in another order\nwant", s.name)
 		for _, i := range s.want {
-			w = append(w, want[i].String())
+			fmt.Fprintf(&b, "\n\t%v", want[i])
 		}
-		slices.SortStableFunc(s.got, func(a, b int) int { return places[a].compare(places[b]) })
-		for _, j := range s.got {
-			g = append(g, Fired[T]{v: got[j].Value, timing: got[j].Pane.Timing}.String())
-		}
-		return "panes of " + s.name + " came in another order (-want +got, windows one after the other):\n" +
-			strings.TrimRight(cmp.Diff(w, g), "\n") + listing(got)
+		return b.String() + listing(got)
 	}
 	return ""
 }
@@ -47,13 +41,6 @@ func compareOrder[T any](got []Element[T], want []Fired[T], fits [][]bool) strin
 type place struct {
 	window pcoll.Window
 	index  int64
-}
-
-func (p place) compare(q place) int {
-	if c := p.window.Compare(q.window); c != 0 {
-		return c
-	}
-	return int(p.index - q.index)
 }
 
 // distinct reports whether no window has two elements of one pane index.

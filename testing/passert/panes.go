@@ -76,8 +76,9 @@ func comparePanes[T any](got []Element[T], want []Fired[T]) string {
 			fits[i][j] = values[i] == have[j] && f.fits(e.Time, e.Window, e.Pane)
 		}
 	}
-	if len(got) != len(want) || !matched(fits) {
-		return paneDiff(got, want)
+	match, whole := matching(fits, len(got))
+	if !whole || len(got) != len(want) {
+		return paneDiff(got, want, match)
 	}
 	return compareOrder(got, want, fits)
 }
@@ -87,12 +88,11 @@ func (f Fired[T]) fits(t pcoll.Time, w pcoll.Window, p pcoll.Pane) bool {
 		(f.index == nil || *f.index == p.Index) && (!f.last || p.Last)
 }
 
-// matched reports whether each expectation can have an element of its own, by augmenting paths.
-func matched(fits [][]bool) bool {
-	if len(fits) == 0 {
-		return true
-	}
-	owner := make([]int, len(fits[0]))
+// matching gives as many expectations as possible an element of their own, by
+// augmenting paths. It returns for each element its expectation, or -1, and
+// whether every expectation has one.
+func matching(fits [][]bool, elements int) (owner []int, whole bool) {
+	owner = make([]int, elements)
 	for j := range owner {
 		owner[j] = -1
 	}
@@ -110,50 +110,51 @@ func matched(fits [][]bool) bool {
 		}
 		return false
 	}
+	whole = true
 	for i := range fits {
-		if !give(i, make([]bool, len(owner))) {
-			return false
-		}
+		whole = give(i, make([]bool, elements)) && whole
 	}
-	return true
+	return owner, whole
 }
 
-// paneDiff describes the difference in the attributes that some expectation names.
-func paneDiff[T any](got []Element[T], want []Fired[T]) string {
-	var all Fired[T] // what is named by any
+// paneDiff describes the difference. An element without an expectation shows
+// the attributes that some expectation names.
+func paneDiff[T any](got []Element[T], want []Fired[T], match []int) string {
+	var named Fired[T]
 	for _, f := range want {
 		if f.window != nil {
-			all.window = f.window
+			named.window = f.window
 		}
 		if f.time != nil {
-			all.time = f.time
+			named.time = f.time
 		}
 		if f.index != nil {
-			all.index = f.index
+			named.index = f.index
 		}
-		all.last = all.last || f.last
+		named.last = named.last || f.last
 	}
 	var w, g []string
 	for _, f := range want {
 		w = append(w, f.String())
 	}
-	for _, e := range got {
-		f := Fired[T]{v: e.Value, timing: e.Pane.Timing, last: all.last && e.Pane.Last}
-		if all.window != nil {
+	for j, e := range got {
+		if match[j] >= 0 {
+			g = append(g, w[match[j]])
+			continue
+		}
+		f := Fired[T]{v: e.Value, timing: e.Pane.Timing, last: named.last && e.Pane.Last}
+		if named.window != nil {
 			f.window = &e.Window
 		}
-		if all.time != nil {
+		if named.time != nil {
 			f.time = &e.Time
 		}
-		if all.index != nil {
+		if named.index != nil {
 			f.index = &e.Pane.Index
 		}
 		g = append(g, f.String())
 	}
-	if d := diff(w, g, got); d != "" {
-		return d
-	}
-	return "no assignment of panes to expectations fits all" + listing(got)
+	return diff(w, g, got)
 }
 
 // String prints what is expected.
