@@ -131,23 +131,23 @@ func (l *lister) entry(path string, e fs.DirEntry, elements []string) error {
 	if ok, _ := filepath.Match(elements[0], e.Name()); !ok {
 		return nil
 	}
-	if deep && !e.IsDir() {
+	full, link := filepath.Join(path, e.Name()), e.Type()&fs.ModeSymlink != 0
+	if deep && !e.IsDir() && !link {
 		return nil
 	}
-	full := filepath.Join(path, e.Name())
-	if hidden(e) {
-		l.skipped[full] = true
-		return nil
-	}
-	if e.Type()&fs.ModeSymlink != 0 {
+	linked := false // to a directory
+	if link {
 		info, err := os.Stat(full)
 		if err != nil {
 			return err
 		}
-		if info.IsDir() {
-			l.skipped[full] = true
+		if linked = info.IsDir(); deep && !linked {
 			return nil
 		}
+	}
+	if linked || hidden(e) {
+		l.skipped[full] = true
+		return nil
 	}
 	switch {
 	case deep:

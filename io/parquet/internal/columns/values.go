@@ -166,6 +166,10 @@ type fixed[P, G any] struct {
 func (f *fixed[P, G]) load(enc format.Encoding, body []byte, n int) error {
 	size := int(unsafe.Sizeof(*new(P)))
 	f.at = 0
+	if n == 0 {
+		f.vals = nil // there may not be a byte to point to
+		return nil
+	}
 	switch enc {
 	case format.Plain:
 		if len(body) < n*size {
