@@ -1,0 +1,27 @@
+# Names only: each target is one command, which can be typed as well.
+
+.PHONY: demo test integration bench fuzz fmt lint ci
+
+demo: # the main job: one pipeline over Parquet and over Kafka, compared
+	go run ./examples/adclicks -events 1000000
+
+test: # all tests that need no outside service; the race detector needs a C compiler
+	go test -race -timeout 20m ./...
+
+integration: # tests against a real Apache Kafka; needs Java 17 and Maven
+	go run ./internal/tools/broker -- go test -race -count=1 -timeout 20m -tags integration ./integration/...
+
+bench: # our code beside hand-written loops, as ratios
+	go run ./internal/tools/bench
+
+fuzz: # every fuzz target for FUZZTIME, 30s unless given
+	bash .ci/fuzz
+
+fmt: # formats every Go file
+	gofmt -w .
+
+lint: # formatting, go vet, staticcheck
+	bash .ci/lint
+
+ci: # all that must pass before a change is taken
+	bash .ci/run
