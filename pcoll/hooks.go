@@ -58,7 +58,7 @@ func (c *Context) fresh() *Context {
 
 // Exec returns the worker's context, and whether an element may be emitted
 // without an explicit time.
-func (c *Context) Exec() (x *exec.Ctx, free bool) { return c.x, c.free }
+func (c *Context) Exec() (x *exec.Ctx, free bool) { return c.element(), c.free }
 
 // EmitTo returns the Emit that sends into down.
 func EmitTo[T any](down exec.Input[T]) Emit[T] {
