@@ -48,6 +48,7 @@ type Aligned[K comparable, V, Acc any] struct {
 	touched  []entryRef[K]
 	now      exec.Time // processing time of the bundle, if timed
 	timed    bool
+	anyDue   bool // a pane's target is before now
 	sweeping position
 	windows  []exec.Window
 	restored []exec.Time // targets that the coder read
@@ -198,11 +199,12 @@ func (a *Aligned[K, V, Acc]) added(c *exec.Ctx, x *view[K, Acc], e *entry[Acc], 
 	case sub.kind == subTime:
 		if !a.timed {
 			a.timed, a.now = true, a.clock()
+			a.anyDue = a.early.due(a.now) || a.lates.due(a.now)
 		}
 		if had == 0 {
 			e.n |= q.push(c, wait[K]{target(sub.t, a.now), x.w, hash, key})
 		} else {
-			fires = q.at(had).at < a.now
+			fires = a.anyDue && q.at(had).at < a.now
 		}
 	default:
 		e.n |= 1

@@ -21,10 +21,10 @@ type General[K comparable, V, Acc any] struct {
 	p    progress
 	keys *table.Table[K, keyState[Acc]]
 
-	// Derived: for each key with a deadline at least one entry that is not
-	// later than it, and all holds.
-	events, clocks deadlines[K]
-	holds          holds
+	// Derived: when the end or expiry of a window, a processing-time target or a
+	// hold of which key has to be looked at next. A key that has one has an entry
+	// that is not later.
+	events, clocks, holds deadlines[K]
 
 	bundle  bundle[K, V, Acc]
 	scratch scratch
@@ -60,8 +60,8 @@ type keyState[Acc any] struct {
 	// seen; settle brings it up to date.
 	out, seen exec.Time
 
-	// Derived: when the indexes look at the key next, or exec.Idle.
-	event, clock exec.Time
+	// Derived: the entries of the indexes that count, or exec.Idle.
+	event, clock, held exec.Time
 	// Of the bundle: the waiting elements, numbers plus one.
 	head, tail int32
 	touched    bool
@@ -95,7 +95,7 @@ func NewGeneral[K comparable, V, Acc any](env exec.Env, name string, cfg Config[
 	check(cfg.Strategy)
 	g := &General[K, V, Acc]{
 		cfg: cfg, s: cfg.Strategy, env: env, m: newMachine(cfg.Strategy.Trigger, cfg.Strategy.Merging()),
-		drops: newDrops(env), p: newProgress(), holds: newHolds(),
+		drops: newDrops(env), p: newProgress(),
 	}
 	g.keys = table.New(cfg.Key, keyCoder[Acc]{g.m, cfg.Acc})
 	env.Keep(name+".time", &g.p)
@@ -189,7 +189,7 @@ func (g *General[K, V, Acc]) windowsOf(c *exec.Ctx) []exec.Window {
 func (g *General[K, V, Acc]) touch(hash uint64, key K) *keyState[Acc] {
 	ks, fresh := g.keys.At(hash, key)
 	if fresh {
-		*ks = keyState[Acc]{out: g.p.last, seen: g.p.last, event: exec.Idle, clock: exec.Idle}
+		*ks = keyState[Acc]{out: g.p.last, seen: g.p.last, event: exec.Idle, clock: exec.Idle, held: exec.Idle}
 	}
 	g.mark(ks, hash, key)
 	return ks
@@ -227,16 +227,22 @@ func (g *General[K, V, Acc]) settle(ks *keyState[Acc]) {
 }
 
 func (g *General[K, V, Acc]) move(ks *keyState[Acc], wm exec.Time) {
+	ks.out, ks.seen = max(ks.out, min(wm, g.leastHold(ks))), g.p.last
+}
+
+// leastHold returns the least of the key's holds, or exec.Idle.
+func (g *General[K, V, Acc]) leastHold(ks *keyState[Acc]) exec.Time {
+	least := exec.Idle
 	for i := range ks.wins {
 		x := &ks.wins[i]
 		if x.flags&isHeld != 0 {
-			wm = min(wm, x.hold)
+			least = min(least, x.hold)
 		}
 		if x.flags&isKept != 0 {
-			wm = min(wm, g.s.Expiry(x.w))
+			least = min(least, g.s.Expiry(x.w))
 		}
 	}
-	ks.out, ks.seen = max(ks.out, wm), g.p.last
+	return least
 }
 
 // enter returns the open window w, which it makes if needed, or nil if its trigger has finished.
@@ -325,33 +331,16 @@ func (g *General[K, V, Acc]) hold(x *win[Acc], at exec.Time) {
 		} else {
 			at = max(at, x.hold)
 		}
-		if at == x.hold {
-			return
-		}
-		g.holds.remove(x.hold)
 	}
-	g.holds.add(at)
 	x.hold = at
 	x.flags |= isHeld
 }
 
 // keep places a hold at expiry.
 func (g *General[K, V, Acc]) keep(x *win[Acc]) {
-	if at := g.s.Expiry(x.w); x.flags&isKept == 0 && at >= g.p.cur {
+	if g.s.Expiry(x.w) >= g.p.cur {
 		x.flags |= isKept
-		g.holds.add(at)
 	}
-}
-
-// release removes the holds of x.
-func (g *General[K, V, Acc]) release(x *win[Acc]) {
-	if x.flags&isHeld != 0 {
-		g.holds.remove(x.hold)
-	}
-	if x.flags&isKept != 0 {
-		g.holds.remove(g.s.Expiry(x.w))
-	}
-	x.flags &^= isHeld | isKept
 }
 
 func (g *General[K, V, Acc]) drop(c *exec.Ctx, key K, v V, w exec.Window, closed bool) {

@@ -7,7 +7,7 @@ import "github.com/penstock-dev/penstock/internal/exec"
 // c.Full is set it stops after a firing and returns more, together with the
 // output watermark that holds until it is called again; each call fires at
 // least once or comes to the end. A wm of exec.Idle leaves the input watermark
-// as it was; out is then Idle too if nothing is held.
+// as it was; out is then Idle too if there is no state.
 func (g *General[K, V, Acc]) Advance(c *exec.Ctx, wm exec.Time) (out exec.Time, more bool) {
 	idle := wm == exec.Idle
 	if !idle {
@@ -31,13 +31,39 @@ func (g *General[K, V, Acc]) Advance(c *exec.Ctx, wm exec.Time) (out exec.Time, 
 		}
 	}
 	g.p.last, g.p.now = g.p.cur, now
-	held := g.holds.min()
-	g.p.out = max(g.p.out, min(g.p.cur, held))
+	g.p.out = max(g.p.out, g.held())
 	g.wake()
-	if idle && held == exec.Idle {
+	if idle && g.keys.Len() == 0 {
 		return exec.Idle, false
 	}
 	return g.p.out, false
+}
+
+// held returns the least of the input watermark and all holds.
+func (g *General[K, V, Acc]) held() exec.Time {
+	for len(g.holds) > 0 && g.holds[0].at < g.p.cur {
+		d := g.holds[0]
+		ks := g.keys.Find(d.hash, d.key)
+		if ks == nil || ks.held != d.at {
+			g.holds.pop()
+			continue
+		}
+		at := g.leastHold(ks)
+		if at == d.at {
+			return at
+		}
+		g.holds.pop()
+		ks.held = exec.Idle
+		g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, at)
+	}
+	return g.p.cur
+}
+
+func (g *General[K, V, Acc]) scheduleHold(ks *keyState[Acc], r keyRef[K], at exec.Time) {
+	if at < ks.held {
+		ks.held = at
+		g.holds.push(deadline[K]{at, r.hash, r.key})
+	}
 }
 
 // passEvent acts on the first window of the first key in events that is past
@@ -57,7 +83,9 @@ func (g *General[K, V, Acc]) passEvent(c *exec.Ctx, now exec.Time) bool {
 		g.settle(ks)
 		if g.s.Expiry(x.w) >= g.p.cur {
 			x.flags &^= isTimed
-			return g.evaluate(c, d.key, ks, x, now)
+			emitted := g.evaluate(c, d.key, ks, x, now)
+			g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, g.leastHold(ks))
+			return emitted
 		}
 		emitted := x.flags&isOpen != 0 && g.emit(c, d.key, ks, x, true)
 		g.remove(ks, i)
@@ -82,7 +110,6 @@ func (g *General[K, V, Acc]) due(x *win[Acc]) exec.Time {
 }
 
 func (g *General[K, V, Acc]) remove(ks *keyState[Acc], i int) {
-	g.release(&ks.wins[i])
 	n := len(ks.wins) - 1
 	copy(ks.wins[i:], ks.wins[i+1:])
 	ks.wins[n] = win[Acc]{}
@@ -102,7 +129,12 @@ func (g *General[K, V, Acc]) passClock(c *exec.Ctx, now exec.Time) bool {
 	g.settle(ks)
 	for i := range ks.wins {
 		x := &ks.wins[i]
-		if g.m.nextTarget(x.trig, g.p.now) < now && g.evaluate(c, d.key, ks, x, now) {
+		if g.m.nextTarget(x.trig, g.p.now) >= now {
+			continue
+		}
+		emitted := g.evaluate(c, d.key, ks, x, now)
+		g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, g.leastHold(ks))
+		if emitted {
 			return true
 		}
 	}
@@ -123,6 +155,7 @@ func (g *General[K, V, Acc]) schedule(ks *keyState[Acc], r keyRef[K]) {
 		g.events.push(deadline[K]{at, r.hash, r.key})
 	}
 	g.scheduleClock(ks, r, g.p.now)
+	g.scheduleHold(ks, r, g.leastHold(ks))
 }
 
 func (g *General[K, V, Acc]) scheduleClock(ks *keyState[Acc], r keyRef[K], from exec.Time) {
@@ -149,22 +182,13 @@ func (g *General[K, V, Acc]) wake() {
 // Restored rebuilds the indexes over restored stores.
 func (g *General[K, V, Acc]) Restored(c *exec.Ctx) {
 	g.p.read = false
-	g.events, g.clocks, g.holds = g.events[:0], g.clocks[:0], newHolds()
+	g.events, g.clocks, g.holds = g.events[:0], g.clocks[:0], g.holds[:0]
 	for i := range g.keys.Chunks() {
 		chunk := g.keys.Chunk(i)
 		for j := range chunk {
 			e := &chunk[j]
 			ks := &e.Value
-			ks.event, ks.clock = exec.Idle, exec.Idle
-			for k := range ks.wins {
-				x := &ks.wins[k]
-				if x.flags&isHeld != 0 {
-					g.holds.add(x.hold)
-				}
-				if x.flags&isKept != 0 {
-					g.holds.add(g.s.Expiry(x.w))
-				}
-			}
+			ks.event, ks.clock, ks.held = exec.Idle, exec.Idle, exec.Idle
 			g.schedule(ks, keyRef[K]{e.Hash, e.Key})
 		}
 	}

@@ -56,7 +56,7 @@ func (k keyCoder[Acc]) Decode(src []byte) (ks keyState[Acc], rest []byte, err er
 		return ks, nil, errors.New("panes: the accumulator has no coder, so nothing can be restored")
 	}
 	r := reader{src: src}
-	ks = keyState[Acc]{out: r.time(), seen: r.time(), event: exec.Idle, clock: exec.Idle}
+	ks = keyState[Acc]{out: r.time(), seen: r.time(), event: exec.Idle, clock: exec.Idle, held: exec.Idle}
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		x := win[Acc]{flags: winFlags(r.byte()) & keptFlags}
 		x.w = exec.Window{Start: r.time(), End: r.time()}

@@ -94,7 +94,7 @@ func (g *General[K, V, Acc]) emit(c *exec.Ctx, key K, ks *keyState[Acc], x *win[
 	if x.flags&isHeld != 0 {
 		at = min(at, x.hold)
 	}
-	g.release(x)
+	x.flags &^= isHeld | isKept
 	if !finished && g.s.ClosingAlways {
 		g.keep(x) // for the last pane, which may be empty
 	}
@@ -113,7 +113,7 @@ func (g *General[K, V, Acc]) emit(c *exec.Ctx, key K, ks *keyState[Acc], x *win[
 
 // close leaves of x the marker that its trigger has finished.
 func (g *General[K, V, Acc]) close(x *win[Acc]) {
-	g.release(x)
+	x.flags &^= isHeld | isKept
 	g.dropAcc(x)
 	g.m.forget(x.trig)
 	x.panes, x.late, x.flags = 0, 0, 0
@@ -163,6 +163,9 @@ func (g *General[K, V, Acc]) target(w exec.Window) exec.Window {
 // elements wherever they overlap; windows that touch stay apart. It leaves the
 // outcome in g.scratch.groups.
 func (g *General[K, V, Acc]) merge(ks *keyState[Acc]) {
+	if ks.head == ks.tail && g.mergeOne(ks, g.bundle.waiting[ks.head-1].w) {
+		return
+	}
 	spans := g.scratch.spans[:0]
 	for i := range ks.wins {
 		if ks.wins[i].flags&isOpen != 0 {
@@ -195,6 +198,58 @@ func (g *General[K, V, Acc]) merge(ks *keyState[Acc]) {
 	if merged {
 		ks.wins = slices.DeleteFunc(ks.wins, func(x win[Acc]) bool { return x.flags&isGone != 0 })
 		slices.SortFunc(ks.wins, func(a, b win[Acc]) int { return a.w.Compare(b.w) })
+	}
+}
+
+// mergeOne is merge where one element waits and at most one open window
+// overlaps it, which is the usual case; it reports whether it was.
+func (g *General[K, V, Acc]) mergeOne(ks *keyState[Acc], w exec.Window) bool {
+	union, at := w, -1
+	for i := range ks.wins {
+		x := &ks.wins[i]
+		if x.flags&isOpen == 0 || !x.w.Overlaps(w) && x.w != w {
+			continue
+		}
+		if at >= 0 {
+			return false
+		}
+		union, at = x.w.Span(w), i
+	}
+	g.scratch.groups = append(g.scratch.groups[:0], union)
+	if at < 0 || ks.wins[at].w == w {
+		return true
+	}
+	if ks.wins[at].w != union && slices.ContainsFunc(ks.wins, func(x win[Acc]) bool { return x.w == union }) {
+		return false // the marker of a window that was closed before
+	}
+	g.widen(ks, at, union)
+	return true
+}
+
+// widen makes union of open window number at, as mergeInto does.
+func (g *General[K, V, Acc]) widen(ks *keyState[Acc], at int, union exec.Window) {
+	x := &ks.wins[at]
+	g.scratch.own = append(g.scratch.own[:0], x.trig...)
+	if x.w != union {
+		x.w, x.panes, x.late = union, 0, 0
+		x.flags &^= isTimed
+		clear(x.trig)
+	}
+	if g.m.size > 0 {
+		g.scratch.states = append(g.scratch.states[:0], g.scratch.own)
+		s := g.sight(x, g.bundle.now)
+		g.m.merge(&s, 0, g.scratch.states)
+	}
+	g.scratch.active = append(g.scratch.active[:0], at)
+	g.mergeHolds(ks, x, g.scratch.active)
+	if g.m.finished(x.trig, 0) {
+		g.close(x)
+	}
+	for ; at+1 < len(ks.wins) && ks.wins[at].w.Compare(ks.wins[at+1].w) > 0; at++ {
+		ks.wins[at], ks.wins[at+1] = ks.wins[at+1], ks.wins[at]
+	}
+	for ; at > 0 && ks.wins[at].w.Compare(ks.wins[at-1].w) < 0; at-- {
+		ks.wins[at], ks.wins[at-1] = ks.wins[at-1], ks.wins[at]
 	}
 }
 
@@ -257,7 +312,7 @@ func (g *General[K, V, Acc]) mergeHolds(ks *keyState[Acc], x *win[Acc], active [
 			}
 			held = true
 		}
-		g.release(y)
+		y.flags &^= isHeld | isKept
 	}
 	if g.s.Combiner == strategy.EndOfWindow {
 		at = x.w.Max()

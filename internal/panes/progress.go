@@ -104,34 +104,3 @@ func (h *deadlines[K]) pop() {
 	}
 	s[i] = d
 }
-
-// holds counts watermark holds by time and finds the least.
-type holds struct {
-	n    map[exec.Time]int
-	heap deadlines[struct{}]
-}
-
-func newHolds() holds { return holds{n: map[exec.Time]int{}} }
-
-func (h *holds) add(t exec.Time) {
-	n, ok := h.n[t]
-	h.n[t] = n + 1
-	if !ok {
-		h.heap.push(deadline[struct{}]{at: t})
-	}
-}
-
-func (h *holds) remove(t exec.Time) { h.n[t]-- }
-
-// min returns the least hold, or exec.Idle.
-func (h *holds) min() exec.Time {
-	for len(h.heap) > 0 {
-		t := h.heap[0].at
-		if h.n[t] > 0 {
-			return t
-		}
-		delete(h.n, t)
-		h.heap.pop()
-	}
-	return exec.Idle
-}
