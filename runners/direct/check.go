@@ -107,8 +107,8 @@ func newTrip(edge exec.Edge) *trip {
 // Send takes the batch that the element is in.
 func (t *trip) Send(_ int, b exec.Batch) bool { t.batch = b; return false }
 
-// Free returns the last batch, to be used again.
-func (t *trip) Free(int) exec.Batch { return t.batch }
+// Free returns nothing: the batch is still to be read.
+func (t *trip) Free(int) exec.Batch { return nil }
 
 // take returns the copy of the element that was put in. ok is false if it cannot
 // be encoded or decoded, which the check of the edge reports.

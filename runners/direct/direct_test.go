@@ -2,7 +2,6 @@ package direct_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -60,15 +59,5 @@ func TestResultsReachConsumersBeforeTheWatermark(t *testing.T) {
 	}
 	if !slices.Equal(log.lines, want) {
 		t.Errorf("got\n\t%s\nwant\n\t%s", strings.Join(log.lines, "\n\t"), strings.Join(want, "\n\t"))
-	}
-}
-
-func TestConstructionErrorsComeFirst(t *testing.T) {
-	p := pcoll.New("bad")
-	list[int](p, "in")
-	list[int](p, "in")
-	res, err := direct.Run(context.Background(), p)
-	if res != nil || err == nil || !errors.As(err, new(*pcoll.BuildError)) {
-		t.Errorf("got %v, %v; want a BuildError", res, err)
 	}
 }

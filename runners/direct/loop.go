@@ -180,13 +180,16 @@ func (r *run) advance(n *node) error {
 	return nil
 }
 
-// observe takes over the watermarks of the producers of n and reports whether none
-// of them has a say. Operators never see Idle: an idle input counts as being
-// where the least of the others is, or stays where it was if all are idle.
+// observe takes over the watermarks of the producers of n and reports whether
+// none of those that may still deliver has a say. Operators never see Idle: an
+// idle input counts as being where the least of the others is, or stays where it
+// was if there is none. Inputs that have ended do not count for that: the end
+// of one stream says nothing of where another is.
 func (n *node) observe() (idle bool) {
 	low := exec.Idle
 	for _, p := range n.from {
-		if !p.idle {
+		idle = idle || p.idle
+		if !p.idle && p.out < exec.MaxTime {
 			low = min(low, p.out)
 		}
 	}
@@ -198,7 +201,7 @@ func (n *node) observe() (idle bool) {
 			n.in[i] = max(n.in[i], low)
 		}
 	}
-	return low == exec.Idle && !n.root()
+	return idle && low == exec.Idle
 }
 
 // polled reports whether n is a root that is still to be polled.
