@@ -20,7 +20,7 @@ fuzz: # every fuzz target for FUZZTIME, 30s unless given
 fmt: # formats every Go file
 	gofmt -w .
 
-lint: # formatting, go vet, staticcheck
+lint: # formatting, go.mod, go vet, staticcheck
 	bash .ci/lint
 
 ci: # all that must pass before a change is taken
