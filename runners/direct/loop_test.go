@@ -26,7 +26,7 @@ func (s scripted) op() exec.Op {
 	return opFunc(func(exec.Env, []any) (exec.Instance, error) {
 		i := 0
 		return exec.Instance{
-			Poll:    func(*exec.Ctx, int) exec.Status { i++; return s.statuses[i-1] },
+			Poll: func(*exec.Ctx, int) exec.Status { i++; return s.statuses[i-1] },
 			Advance: func(*exec.Ctx, []exec.Time) (exec.Time, bool) {
 				if i == 0 {
 					return exec.MinTime, false
