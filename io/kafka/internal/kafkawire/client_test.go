@@ -48,7 +48,7 @@ func TestUnreachableBroker(t *testing.T) {
 	l.Close() // nobody listens there any more
 	start := time.Now()
 	_, err = Open(testContext(t), Config{
-		Brokers: []string{addr}, BootstrapTimeout: 200 * time.Millisecond, Backoff: Backoff{Min: time.Millisecond, Max: 20 * time.Millisecond},
+		Brokers: []string{addr}, BootstrapTimeout: 500 * time.Millisecond, Backoff: Backoff{Min: time.Millisecond, Max: 20 * time.Millisecond},
 	})
 	if err == nil {
 		t.Fatal("opened")

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"sync/atomic"
 	"time"
 
@@ -170,8 +171,12 @@ func (c *Client) do(ctx context.Context, x *exchange) error {
 	if !x.state.CompareAndSwap(exchangePending, exchangeAbandoned) {
 		<-x.finished // it was begun: the deadline or the cancellation ends it, at once
 	}
-	if ctxErr := ctx.Err(); ctxErr != nil {
-		return ctxErr
+	// The connection has the context's deadline, so either of the two may end the wait.
+	if errors.Is(err, os.ErrDeadlineExceeded) || errors.Is(ctx.Err(), context.DeadlineExceeded) {
+		return fmt.Errorf("no answer to %s in time: %w", x.api.name, context.DeadlineExceeded)
+	}
+	if ctx.Err() != nil {
+		return ctx.Err()
 	}
 	if c.closed() {
 		return ErrClosed

@@ -118,7 +118,7 @@ func TestFetchFromFranz(t *testing.T) {
 			kc := franz(t, k, kgo.ProducerBatchCompression(codec))
 			want := map[TopicPartition][]seen{}
 			var recs []*kgo.Record
-			for i := range 2000 {
+			for i := range 1000 {
 				tp := TopicPartition{[]string{"t", "u"}[i%2], int32(i % 5)}
 				r := &kgo.Record{Topic: tp.Topic, Partition: tp.Partition, Timestamp: time.UnixMilli(int64(10_000 - i)), Value: fmt.Appendf(nil, "value %d", i)}
 				switch i % 4 {
@@ -290,7 +290,7 @@ func TestOffsetOutOfRange(t *testing.T) {
 
 // TestF43ReadAheadInBytes: records of 100 KB, readers that do not read. What is held stays within the budget, and everything arrives.
 func TestF43ReadAheadInBytes(t *testing.T) {
-	const partitions, records, size, budget = 4, 40, 100_000, 1 << 20
+	const partitions, records, size, budget = 4, 16, 100_000, 1 << 20
 	k := cluster(t, kfake.NumBrokers(2), kfake.SeedTopics(partitions, "t"))
 	kc := franz(t, k, kgo.ProducerBatchCompression(kgo.NoCompression()))
 	for i := range partitions * records {
@@ -556,21 +556,21 @@ func TestFetcherRemoveAndClose(t *testing.T) {
 
 // TestManyPartitions: more partitions than brokers by far, all served.
 func TestManyPartitions(t *testing.T) {
-	const partitions = 200
+	const partitions = 100
 	k := cluster(t, kfake.NumBrokers(3), kfake.SeedTopics(partitions, "t"))
 	kc := franz(t, k)
 	var recs []*kgo.Record
-	for i := range partitions * 50 {
+	for i := range partitions * 20 {
 		recs = append(recs, &kgo.Record{Topic: "t", Partition: int32(i % partitions), Value: make([]byte, 1000)})
 	}
 	produceSync(t, kc, recs...)
-	f := newFetcher(t, open(t, k), FetcherConfig{Budget: 2 << 20})
+	f := newFetcher(t, open(t, k), FetcherConfig{Budget: 1 << 20})
 	var sources []*source
 	for p := range int32(partitions) {
 		sources = append(sources, read(t, f, TopicPartition{"t", p}, 0))
 	}
 	for _, s := range sources {
-		if got := s.until(50); len(got) != 50 {
+		if got := s.until(20); len(got) != 20 {
 			t.Fatalf("%v: %d records", s.part.TopicPartition(), len(got))
 		}
 	}
@@ -579,14 +579,16 @@ func TestManyPartitions(t *testing.T) {
 // TestFetchIntoDeadline: a broker that never answers costs the request's time, and every buffer comes back.
 func TestFetchIntoDeadline(t *testing.T) {
 	k := cluster(t, kfake.SeedTopics(1, "t"))
-	c := open(t, k, func(cfg *Config) { cfg.RequestTimeout = 50 * time.Millisecond })
+	c := open(t, k)
 	if _, err := c.Metadata(testContext(t), nil); err != nil {
 		t.Fatal(err)
 	}
+	c.cfg.RequestTimeout = 50 * time.Millisecond
 	k.ControlKey(int16(kmsg.Fetch), func(kmsg.Request) (kmsg.Response, error, bool) { return nil, nil, true })
 	req := &FetchRequest{MaxBytes: 1000, Partitions: []FetchPartition{{TopicPartition{"t", 0}, 0, -1, -1, 1000}}}
 	err := c.FetchInto(context.Background(), req, &FetchResponse{}, newBufferPool(0), Limits{})
-	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "broker 0 (127.0.0.1") {
+	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "broker 0 (127.0.0.1") ||
+		!strings.Contains(err.Error(), "no answer to Fetch in time") {
 		t.Fatalf("got %v", err)
 	}
 }

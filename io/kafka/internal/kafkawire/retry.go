@@ -53,15 +53,20 @@ func permanent(err error) bool {
 	return false
 }
 
-// retry calls f until it succeeds, fails for good, or budget has passed since the first call; then it gives f's last error. The context's
-// end gives the last error of f too, when there is one, since it says more than "deadline exceeded".
+// retry calls f until it succeeds, fails for good, or budget has passed since the first call; then it gives f's last error, and so it does
+// when the context ends.
 func (c *Client) retry(ctx context.Context, budget time.Duration, f func(context.Context) error) error {
 	start := time.Now()
+	var before error
 	for attempt := 0; ; attempt++ {
 		err := f(ctx)
 		if err == nil || permanent(err) {
 			return err
 		}
+		if before != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+			return before // that the time is over says less than why the attempts failed
+		}
+		before = err
 		c.afterFailure(err)
 		if ctx.Err() != nil {
 			return err
