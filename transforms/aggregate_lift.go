@@ -1,6 +1,9 @@
 package transforms
 
 import (
+	"encoding/binary"
+	"fmt"
+
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/strategy"
 	"github.com/penstock-dev/penstock/internal/table"
@@ -68,9 +71,32 @@ func (h *combineHalf[K, V, Acc, Out]) New(env exec.Env, outs []any) (exec.Instan
 	x := &combining[K, V, Acc, Out]{aggregate: h.aggregate, op: env.Op(), n: env.Counter(exec.Elements),
 		down: outs[0].(exec.Input[partial[K, Acc]]), raw: outs[1].(exec.Input[pcoll.KV[K, V]]),
 		wm: exec.MinTime, held: table.NewWindows[K, held[Acc]](h.key, nil)}
+	env.Keep("watermark", (*mark)(&x.wm))
 	x.fixed, _ = h.strategy.Fn.(strategy.FixedWindows)
 	x.one = h.assign && x.fixed.Size > 0
 	return exec.Instance{In: []any{exec.Input[pcoll.KV[K, V]](x.element)}, Advance: x.advance, Flush: x.flush}, nil
+}
+
+// mark is a store of a watermark, which belongs to no key. A half that started
+// again at the beginning of time would combine elements that have expired, and
+// they could not be told apart any more.
+type mark exec.Time
+
+// Snapshot writes the mark with every group: whoever owns one needs it.
+func (m *mark) Snapshot(dst []byte, _ int) ([]byte, error) {
+	return binary.BigEndian.AppendUint64(dst, uint64(*m)), nil
+}
+
+// Restore takes over the greatest: what more than one sender calls expired is
+// sent on alone, and the owner of the key decides.
+func (m *mark) Restore(src []byte) error {
+	for ; len(src) >= 8; src = src[8:] {
+		*m = max(*m, mark(binary.BigEndian.Uint64(src)))
+	}
+	if len(src) > 0 {
+		return fmt.Errorf("transforms: stored watermark has %d bytes too many", len(src))
+	}
+	return nil
 }
 
 // held is what is held back of a key and window.

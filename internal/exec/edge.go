@@ -24,8 +24,9 @@ type Edge interface {
 	Writer(route any, parts int, out Outlet) Writer
 	// Feeder returns a function that drives batches into in, an Input[T].
 	Feeder(in any) Feeder
-	// Encode appends the elements of b from number from on; Decode reads them back.
+	// Encode appends the elements of b from number from on.
 	Encode(dst []byte, b Batch, from int) ([]byte, error)
+	// Decode reads a batch that Encode wrote; it consumes all of src.
 	Decode(src []byte) (Batch, error)
 	// Check reports why elements cannot be encoded, or nil.
 	Check() error

@@ -51,7 +51,8 @@ type Env interface {
 type Store interface {
 	// Snapshot appends the encoding of the entries of a key group to dst.
 	Snapshot(dst []byte, group int) ([]byte, error)
-	// Restore adds entries that Snapshot encoded; it consumes all of src.
+	// Restore adds entries that Snapshot encoded, of one group or of several one
+	// after the other; it consumes all of src, which is never empty.
 	Restore(src []byte) error
 }
 

@@ -164,6 +164,9 @@ func (x *executor) restore(o *operator, stored map[string][][]byte) {
 	}
 	for name, groups := range stored {
 		for _, b := range groups {
+			if len(b) == 0 {
+				continue
+			}
 			if err := stores[name].Restore(b); err != nil {
 				x.fail(o, fmt.Errorf("restoring %s: %w", name, err))
 			}
@@ -202,6 +205,7 @@ func (x *executor) run() {
 			x.play(o, s)
 		}
 	}
+	x.script()
 	for _, o := range x.ops {
 		o.ended = o.ended || len(o.ins) == 0
 	}
@@ -269,12 +273,36 @@ func (x *executor) play(o *operator, s stepped) {
 				x.turn()
 			}
 		}
-		x.clock.Advance(clock)
-		if wm != 0 {
-			x.turn() // the step's elements are a bundle before its watermark
-			o.out = max(o.out, wm)
+		x.turn() // the step's elements are a bundle before its clock and watermark
+		if clock > 0 {
+			x.clock.Advance(clock)
+			x.turn()
 		}
-		x.turn()
+		if wm != 0 {
+			o.out = max(o.out, wm)
+			x.turn()
+		}
+	}
+}
+
+// script plays the events of TestStreams.
+func (x *executor) script() {
+	for _, o := range x.ops {
+		s, ok := o.op.(exec.Scripted)
+		if !ok {
+			continue
+		}
+		for i, e := range s.Script().Events {
+			x.clock.Advance(e.Clock)
+			for _, r := range x.ops {
+				if r.inst.Step != nil && (e.Root == nil || e.Root == r.op) {
+					x.c.Op = r.number
+					r.inst.Step(x.c, i)
+				}
+			}
+			x.turn()
+		}
+		return // all streams share one script
 	}
 }
 

@@ -54,11 +54,17 @@ type inlet struct {
 
 // watermark returns the least watermark of the channel's producers, or Idle.
 func (n *inlet) watermark() exec.Time {
-	low := exec.Idle
+	low, idle := exec.Idle, false
 	for _, q := range n.queues {
-		low = min(low, q.time)
+		idle = idle || q.time == exec.Idle
+		if q.time < exec.MaxTime {
+			low = min(low, q.time)
+		}
 	}
-	return low
+	if low == exec.Idle && !idle {
+		return exec.MaxTime
+	}
+	return low // one that has ended says nothing of where an idle one is
 }
 
 // inQueue is a queue with what the consumer knows of its producer.
@@ -78,6 +84,7 @@ type opState struct {
 	env  opEnv
 	inst exec.Instance
 	src  []func() exec.Time // watermark of each input, Idle if it has no say
+	now  []exec.Time        // what src said last
 	in   []exec.Time        // what the operator knows of its inputs: never goes back
 	out  exec.Time          // own output watermark
 	idle bool               // all inputs are idle and nothing is held: no say
@@ -95,17 +102,28 @@ const (
 	ended
 )
 
-// refresh reads the watermarks of the inputs.
+// refresh reads the watermarks of the inputs. An idle input counts as being
+// where the least of the live ones is, or stays where it was if there is none;
+// one that has ended says nothing of where another is.
 func (o *opState) refresh() {
-	idle := len(o.src) > 0
+	low := exec.Idle
+	o.idle = false
 	for i, f := range o.src {
-		w := f()
+		o.now[i] = f()
+		o.idle = o.idle || o.now[i] == exec.Idle
+		if o.now[i] < exec.MaxTime {
+			low = min(low, o.now[i])
+		}
+	}
+	for i, w := range o.now {
+		if w == exec.Idle {
+			w = low
+		}
 		if w != exec.Idle {
-			idle = false
 			o.in[i] = max(o.in[i], w)
 		}
 	}
-	o.idle = idle
+	o.idle = o.idle && low == exec.Idle
 }
 
 // advance fires what is due and moves the output watermark.

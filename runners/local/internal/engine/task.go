@@ -82,7 +82,7 @@ func (t *Task) build() error {
 	ops := t.Stage.Ops
 	t.ops = make([]*opState, len(ops))
 	for i, op := range ops {
-		t.ops[i] = &opState{op: op, out: exec.MinTime, in: make([]exec.Time, len(op.Ins))}
+		t.ops[i] = &opState{op: op, out: exec.MinTime, in: make([]exec.Time, len(op.Ins)), now: make([]exec.Time, len(op.Ins))}
 		t.byOp[op] = t.ops[i]
 	}
 	for i := len(ops) - 1; i >= 0; i-- {
