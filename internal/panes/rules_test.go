@@ -1,0 +1,188 @@
+package panes
+
+import (
+	"testing"
+
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/strategy"
+)
+
+// TestQueuesStayApart has a pane before and one after the end of a window wait
+// for processing time under the same id.
+func TestQueuesStayApart(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.FixedWindows{Size: 10}, Lateness: 50, Trigger: trigger(strategy.OnWatermark, delay(10), delay(100))}
+	w := exec.Window{Start: 0, End: 10}
+	for name, mk := range forms(s) {
+		t.Run(name, func(t *testing.T) {
+			r := newRig(t, s, mk, options{})
+			r.expect(ones(1))
+			r.expect(watermark(10), pane{w, exec.OnTime, false, []int64{1}})
+			r.expect(ones(2))
+			r.expect(processing(11))
+			r.expect(processing(101), pane{w, exec.Late, false, []int64{2}})
+		})
+	}
+}
+
+// TestClockDoesNotMoveTheKey releases a hold because of processing time: the
+// key's output watermark stays until it has input, even input that is dropped,
+// or the watermark moves. An element is stamped with its time where it is not
+// behind that watermark, else with the end of the window.
+func TestClockDoesNotMoveTheKey(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.FixedWindows{Size: 100}, Combiner: strategy.Earliest, Trigger: trigger(strategy.OnRepeatedly, delay(10))}
+	for _, c := range []struct {
+		name  string
+		event event
+		want  exec.Time
+	}{
+		{"nothing", processing(12), 10},
+		{"dropped input", ones(-50), 99},
+		{"input of another key", input(elem{2, 50, 1}), 10},
+		{"watermark", watermark(21), 99},
+	} {
+		r := newRig(t, s, generalForm, options{restart: true})
+		r.expect(ones(5))
+		r.expect(watermark(20))
+		if got := r.play(processing(11)); len(got) != 1 || got[0].time != 5 {
+			t.Fatalf("early pane: %v", got)
+		}
+		if r.out != 20 {
+			t.Errorf("the operator's watermark is %d after the hold is gone, want 20", r.out)
+		}
+		r.play(c.event)
+		r.play(ones(10))
+		if got := r.play(processing(30)); len(got) == 0 || got[0].time != c.want {
+			t.Errorf("%s: %v, want time %d", c.name, got, c.want)
+		}
+	}
+}
+
+// TestMarkersKeepOrder widens a session past the marker of one that is closed.
+func TestMarkersKeepOrder(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.SessionWindows{Gap: 10}, Trigger: count(2), Mode: strategy.Discarding}
+	r := newRig(t, s, generalForm, options{})
+	r.expect(ones(3, 4), pane{exec.Window{Start: 3, End: 14}, exec.Early, true, []int64{3, 4}})
+	r.expect(ones(4)) // its window [4,14) is another one than that which closed
+	r.expect(ones(50))
+	r.expect(ones(2), pane{exec.Window{Start: 2, End: 14}, exec.Early, true, []int64{2, 4}})
+	r.expect(ones(50), pane{exec.Window{Start: 50, End: 60}, exec.Early, true, []int64{50, 50}})
+	for _, e := range []event{ones(50), ones(2, 4)} { // exactly the windows that closed
+		if got := r.play(e); len(got) != len(e.in) || got[0].drop != "closed" {
+			t.Errorf("%v: %v", e, got)
+		}
+	}
+}
+
+// TestMergeTakesTheEarlierTarget merges two sessions that wait for processing time.
+func TestMergeTakesTheEarlierTarget(t *testing.T) {
+	for _, order := range [][2]exec.Time{{1, 15}, {15, 1}} {
+		s := &strategy.Strategy{Fn: strategy.SessionWindows{Gap: 10}, Trigger: trigger(strategy.OnRepeatedly, delay(10))}
+		r := newRig(t, s, generalForm, options{})
+		r.expect(ones(order[0]))
+		r.expect(processing(4))
+		r.expect(ones(order[1]))
+		r.expect(processing(8))
+		r.expect(ones(8))
+		r.expect(processing(10))
+		r.expect(processing(11), pane{exec.Window{Start: 1, End: 25}, exec.Early, false, []int64{1, 8, 15}})
+	}
+}
+
+// TestLateMergeDoesNotHold merges sessions that have ended: what waits in them
+// holds the watermark at their expiry, not at their end.
+func TestLateMergeDoesNotHold(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.SessionWindows{Gap: 10}, Lateness: 100, Trigger: trigger(strategy.OnWatermark, nil, count(5))}
+	r := newRig(t, s, generalForm, options{restart: true})
+	r.expect(watermark(50))
+	r.expect(ones(1), pane{exec.Window{Start: 1, End: 11}, exec.Late, false, []int64{1}})
+	r.expect(ones(5))
+	r.expect(watermark(60))
+	if r.out != 60 {
+		t.Errorf("the output watermark is %d, want 60", r.out)
+	}
+	r.expect(watermark(115), pane{exec.Window{Start: 1, End: 15}, exec.Late, true, []int64{5}})
+}
+
+// TestHoldOfCountTrigger holds the watermark at the end of the window for
+// elements that only a count or the expiry releases.
+func TestHoldOfCountTrigger(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.FixedWindows{Size: 10}, Lateness: 20, Trigger: trigger(strategy.OnRepeatedly, count(3))}
+	r := newRig(t, s, generalForm, options{restart: true})
+	r.expect(ones(1))
+	r.expect(watermark(25))
+	if r.out != 9 {
+		t.Errorf("the output watermark is %d, want 9", r.out)
+	}
+	r.expect(watermark(30), pane{exec.Window{Start: 0, End: 10}, exec.OnTime, true, []int64{1}})
+	if r.out != 30 {
+		t.Errorf("the output watermark is %d, want 30", r.out)
+	}
+}
+
+// TestTriggerMachine checks rules of single nodes that hardly show in panes.
+func TestTriggerMachine(t *testing.T) {
+	m := newMachine(trigger(strategy.OnAny, count(3), count(5)), false)
+	s := sight{st: make([]int64, m.size)}
+	m.onElement(&s, 0, 3)
+	if !m.ready(&s, 0) {
+		t.Fatal("AfterAny is not ready though a sub is")
+	}
+	m.fire(&s, 0)
+	if !m.finished(s.st, 0) || s.st[m.nodes[1].val]|s.st[m.nodes[2].val] != 0 {
+		t.Errorf("AfterAny has fired: %v, want it finished and all counts gone", s.st)
+	}
+
+	m = newMachine(trigger(strategy.OnOrFinally, trigger(strategy.OnRepeatedly, count(2)), count(5)), false)
+	s = sight{st: make([]int64, m.size)}
+	for i, want := range []bool{false, true, false, true, true} {
+		m.onElement(&s, 0, 1)
+		if m.ready(&s, 0) != want {
+			t.Fatalf("OrFinally after %d elements: ready is %t", i+1, !want)
+		}
+		if want {
+			m.fire(&s, 0)
+		}
+	}
+	if !m.finished(s.st, 0) {
+		t.Error("OrFinally has not finished with until")
+	}
+
+	// Finished bits inside an early trigger survive its firings.
+	m = newMachine(trigger(strategy.OnWatermark, trigger(strategy.OnAny, count(3), count(9))), false)
+	s = sight{st: make([]int64, m.size), max: 100}
+	m.onElement(&s, 0, 3)
+	m.fire(&s, 0)
+	m.onElement(&s, 0, 1)
+	if !m.ready(&s, 0) {
+		t.Error("an early AfterAny whose sub has finished must fire with each bundle")
+	}
+
+	// More nodes than a word has bits.
+	wide := trigger(strategy.OnAll)
+	for range 100 {
+		wide.Subs = append(wide.Subs, count(1))
+	}
+	m = newMachine(trigger(strategy.OnRepeatedly, wide), false)
+	s = sight{st: make([]int64, m.size)}
+	for range 3 {
+		if m.ready(&s, 0) {
+			t.Fatal("AfterAll of 100 is ready without elements")
+		}
+		m.onElement(&s, 0, 1)
+		if !m.ready(&s, 0) {
+			t.Fatal("AfterAll of 100 is not ready")
+		}
+		m.fire(&s, 0)
+	}
+
+	// A merge of windows of which none has state counts as finished in all.
+	m = newMachine(trigger(strategy.OnWatermark), true)
+	s = sight{st: make([]int64, m.size), max: 10, wm: 20}
+	if m.merge(&s, 0, nil); !m.finished(s.st, 0) {
+		t.Error("AfterWatermark of new windows that have ended is not finished")
+	}
+	s.wm = 5
+	if m.merge(&s, 0, nil); m.finished(s.st, 0) {
+		t.Error("AfterWatermark of new windows that have not ended is finished")
+	}
+}
