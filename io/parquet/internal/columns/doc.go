@@ -51,11 +51,13 @@
 // # What damaged files do
 //
 // They are an error that names the file and the reason. No count or length in a file is believed
-// before it has been compared with the bytes that are there, so that what a small file can
-// allocate is bounded by a small multiple of its size for every encoding but one: a
-// page whose data compresses more than 256 times is trusted up to a gigabyte. That is why pages
-// are taken apart here and not by the library's page reader, which allocates eight gigabytes when
-// a run of four bytes says so, doubles its buffer for ever over a broken LZ4 page, and hands out
-// recycled memory as values where a page is short. Footers, codecs and encodings are the
-// library's; what they panic with is caught.
+// before it has been compared with the bytes that are there, so that what a file makes the program
+// allocate stays in proportion to its size. Two claims have only a bound, since good files make
+// them too: the size of a page that compresses more than 256 times (a gigabyte), and the number of
+// equal values that one run stands for (2^27 in a page).
+//
+// That is why pages are taken apart here, and not by the library's page reader: it allocates eight
+// gigabytes when a run of six bytes says so, doubles its buffer without end over a broken LZ4 page,
+// and hands out recycled memory as values where a page is short. Footers, codecs and encodings are
+// the library's; what they panic with is caught.
 package columns
