@@ -146,7 +146,14 @@ func (a *Aligned[K, V, Acc]) passWindows(c *exec.Ctx) bool {
 func (a *Aligned[K, V, Acc]) sweep(c *exec.Ctx, w exec.Window, expired bool) bool {
 	t, win, pane, kind := c.Time, c.Window, c.Pane, c.Kind
 	c.Kind = exec.Insert
-	defer func() { c.Time, c.Window, c.Pane, c.Kind = t, win, pane, kind }()
+	done := a.sweepEntries(c, w, expired)
+	// Not deferred: after a panic the context has to say where it was.
+	c.Time, c.Window, c.Pane, c.Kind = t, win, pane, kind
+	return done
+}
+
+// sweepEntries is sweep without restoring the context.
+func (a *Aligned[K, V, Acc]) sweepEntries(c *exec.Ctx, w exec.Window, expired bool) bool {
 	tab := a.wins.Find(w)
 	finished := expired || a.plan.finishes
 	pos := &a.sweeping
