@@ -87,6 +87,9 @@ func (t *Trigger) Equal(o *Trigger) bool {
 		return t == o
 	}
 	same := t.Kind == o.Kind && t.N == o.N && t.Delay == o.Delay && t.AlignPeriod == o.AlignPeriod && t.AlignOffset == o.AlignOffset
+	if same && t.Kind == OnWatermark { // where an absent sub is a nil one
+		return t.Early().Equal(o.Early()) && t.Late().Equal(o.Late())
+	}
 	return same && slices.EqualFunc(t.Subs, o.Subs, (*Trigger).Equal)
 }
 
@@ -107,6 +110,18 @@ func (t *Trigger) Check() error {
 	case OnAny, OnAll, OnEach:
 		if len(t.Subs) == 0 {
 			return fmt.Errorf("%s has no trigger inside", triggerNames[t.Kind])
+		}
+	case OnRepeatedly:
+		if len(t.Subs) != 1 {
+			return fmt.Errorf("%s takes 1 trigger, got %d", triggerNames[t.Kind], len(t.Subs))
+		}
+	case OnOrFinally:
+		if len(t.Subs) != 2 {
+			return fmt.Errorf("%s takes 2 triggers, got %d", triggerNames[t.Kind], len(t.Subs))
+		}
+	case OnWatermark:
+		if len(t.Subs) > 2 {
+			return fmt.Errorf("%s takes at most an early and a late trigger, got %d", triggerNames[t.Kind], len(t.Subs))
 		}
 	}
 	for _, s := range t.Subs {

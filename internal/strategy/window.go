@@ -78,11 +78,9 @@ func (f SlidingWindows) String() string {
 
 // Assign appends the windows that contain t, the latest first.
 func (f SlidingWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {
-	for s := lastStart(t, f.Period, f.Offset); s > t.Add(-f.Size); s -= exec.Time(f.Period) {
+	// Plain arithmetic: a window that starts before all time is cut, not skipped.
+	for s := lastStart(t, f.Period, f.Offset); s > t-exec.Time(f.Size); s -= exec.Time(f.Period) {
 		dst = append(dst, cut(s, f.Size))
-		if s < exec.MinTime+exec.Time(f.Period) {
-			break
-		}
 	}
 	return dst
 }
@@ -126,6 +124,6 @@ func lastStart(t exec.Time, step, offset int64) exec.Time {
 // cut returns the window of the given size, ending at the latest with the global one
 // and starting at the earliest with it.
 func cut(start exec.Time, size int64) exec.Window {
-	end := start.Add(size)
+	end := start + exec.Time(size)
 	return exec.Window{Start: max(start, exec.MinTime), End: min(end, exec.EndOfGlobal+1)}
 }
