@@ -11,6 +11,9 @@ import (
 	"syscall"
 )
 
+// ErrNoFile is in the errors of List for a pattern that no file is left for.
+var ErrNoFile = errors.New("no file matches")
+
 // Listing is what patterns stand for.
 type Listing struct {
 	Files   []string // sorted, each once
@@ -39,8 +42,8 @@ func List(patterns ...string) (Listing, error) {
 			return Listing{}, fmt.Errorf("parquet: listing %q: %w", p, err)
 		}
 		if l.found == 0 {
-			return Listing{}, fmt.Errorf("parquet: listing %q: no file matches (%d names were skipped as hidden or temporary); correct the pattern",
-				p, len(l.skipped))
+			return Listing{Skipped: len(l.skipped)}, fmt.Errorf("parquet: listing %q: %w (%d names were skipped as hidden or temporary); correct the pattern",
+				p, ErrNoFile, len(l.skipped))
 		}
 	}
 	out := Listing{Skipped: len(l.skipped)}
@@ -66,6 +69,9 @@ func (l *lister) pattern(p string) error {
 		return l.match(filepath.Clean(p), nil)
 	}
 	if !wild(p) {
+		if gone(err) {
+			err = fmt.Errorf("%w: %w", ErrNoFile, err)
+		}
 		return err
 	}
 	root, rest := ".", filepath.Clean(p)

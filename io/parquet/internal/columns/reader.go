@@ -80,34 +80,31 @@ func (r *Reader[T]) Position() int64 { return r.row }
 func (r *Reader[T]) Left() int64 { return r.rows - r.row }
 
 // Read fills batch with the next rows and returns their number: len(batch), or fewer at the end
-// of the group or where rows were rejected; io.EOF, alone, after the last. What the rows refer to
-// is theirs: it stays valid, and the reader does not touch it again. Byte slices and lists are not
-// shared between rows, strings may be. After an error the reader stays where it is.
+// of the group or by as many as were rejected, which may be all; io.EOF, alone, after the last.
+// What the rows refer to is theirs: it stays valid, and the reader does not touch it again. Byte
+// slices and lists are not shared between rows, strings may be. After an error the reader stays
+// where it is.
 func (r *Reader[T]) Read(batch []T) (int, error) {
-	for r.err == nil && r.row < r.rows && len(batch) > 0 {
-		n := int(min(int64(len(batch)), r.rows-r.row))
-		rows := batch[:n]
-		if r.plan.fresh {
-			clear(rows)
-		}
-		base, stride := unsafe.Pointer(unsafe.SliceData(rows)), unsafe.Sizeof(rows[0])
-		r.bad = r.bad[:0]
-		if err := r.each(func(l *leafReader) error { return l.fill(base, stride, n) }, int64(n)); err != nil {
-			return 0, err
-		}
-		if len(r.bad) > 0 {
-			if n = r.drop(rows); r.err != nil {
-				return 0, r.err
-			}
-		}
-		if n > 0 {
-			return n, nil
-		}
+	if r.err != nil || len(batch) == 0 && r.row < r.rows {
+		return 0, r.err
 	}
-	if r.err == nil && r.row >= r.rows {
+	if r.row >= r.rows {
 		return 0, io.EOF
 	}
-	return 0, r.err
+	n := int(min(int64(len(batch)), r.rows-r.row))
+	rows := batch[:n]
+	if r.plan.fresh {
+		clear(rows)
+	}
+	base, stride := unsafe.Pointer(unsafe.SliceData(rows)), unsafe.Sizeof(rows[0])
+	r.bad = r.bad[:0]
+	if err := r.each(func(l *leafReader) error { return l.fill(base, stride, n) }, int64(n)); err != nil {
+		return 0, err
+	}
+	if len(r.bad) > 0 {
+		n = r.drop(rows)
+	}
+	return n, r.err
 }
 
 // each lets every column go on by n rows.

@@ -85,7 +85,7 @@ func Create[T any](s *Shape[T], path string, o WriterOptions) (*Writer[T], error
 	case o.GroupRows == 0:
 		o.GroupRows = DefaultGroupRows
 	}
-	if err := s.writable(); err != nil {
+	if err := s.Writable(); err != nil {
 		return nil, fmt.Errorf("parquet: %s: %w", path, err)
 	}
 	options := []parquet.WriterOption{
@@ -121,9 +121,9 @@ func createTemp(path string) (*os.File, error) {
 	}
 }
 
-// writable refuses what the library writes wrong: it stores nanoseconds in columns annotated as
-// days, or as coarser times of day.
-func (s *Shape[T]) writable() error {
+// Writable refuses what the library writes wrong: it stores nanoseconds in columns annotated as
+// days, or as coarser times of day. Create calls it too.
+func (s *Shape[T]) Writable() error {
 	var errs []error
 	eachScalar(s.fields, func(f *field) {
 		switch {
