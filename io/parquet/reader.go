@@ -166,4 +166,3 @@ func (r *reader[T]) Close() error {
 	r.closed = true
 	return errors.Join(r.release(), r.src.files.leave())
 }
-
