@@ -104,6 +104,7 @@ func (o *readOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 		elements: env.Counter(exec.Elements), futures: env.Counter("futureTimestamps"), stored: map[string]Position{}}
 	if o.try {
 		r.reject = outs[1].(exec.Input[Reject])
+		env.Counter(exec.Emitted(1))
 	}
 	r.cenv = Env{Wake: env.Waker(), Worker: i, Workers: n, Transform: o.name, Log: env.Log(), Now: env.Now,
 		Count: func(name string, n int64) { env.Counter(name).Add(n) }}
@@ -220,6 +221,9 @@ func (r *reading[T]) read(c *exec.Ctx) bool {
 		r.note(s)
 		if len(r.batch.Values)+len(r.batch.Rejects) > 0 {
 			r.from, r.row, r.rej = s, 0, 0
+			if r.op.policy.AtEnd && status == Ready {
+				r.next-- // turns only serve the watermark: finish a split, so that few are open at once
+			}
 			return true
 		}
 	}
@@ -278,6 +282,7 @@ func (r *reading[T]) emitReject(c *exec.Ctx, j Reject) {
 		c.Fail(fmt.Errorf("%s: %s; read with TryRead to get such records as a collection instead", j.Source, j.Reason))
 		return
 	}
+	r.env.Counter(exec.Emitted(1)).Add(1)
 	r.reject(c, j)
 }
 
