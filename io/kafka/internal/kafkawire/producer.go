@@ -236,6 +236,19 @@ func (p *Producer) wantLeader() {
 	}
 }
 
+// Push sends what waits without lingering, and does not wait for it. Its error is the producer's end.
+func (p *Producer) Push() error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, part := range p.parts {
+		if b := part.open(); b != nil && b.builder.Len() > 0 {
+			b.sealed = true
+			p.signal(part)
+		}
+	}
+	return p.err
+}
+
 // Flush sends what waits without lingering and returns when everything written is acknowledged: it is stored on all in-sync replicas.
 // Records that other goroutines write meanwhile are waited for too.
 func (p *Producer) Flush(ctx context.Context) error {
