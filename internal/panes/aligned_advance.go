@@ -39,7 +39,8 @@ func (a *Aligned[K, V, Acc]) fire(c *exec.Ctx, w exec.Window, hash uint64, key K
 	pane, emit := nextPane(a.s, total, late, ended, ended, finished, e.n&pending == 0)
 	if emit {
 		e.panes++
-		output(c, w.Max(), w, pane, func() { a.cfg.Emit(c, key, a.accOf(e)) })
+		acc := a.accOf(e, finished)
+		output(c, w.Max(), w, pane, func() { a.cfg.Emit(c, key, acc) })
 	}
 	a.reset(e, finished)
 }
@@ -56,10 +57,13 @@ func (a *Aligned[K, V, Acc]) reset(e *entry[Acc], finished bool) {
 	}
 }
 
-// accOf returns what a pane of e holds.
-func (a *Aligned[K, V, Acc]) accOf(e *entry[Acc]) Acc {
-	if !a.keeps && e.n&pending == 0 {
+// accOf returns what a pane of e holds, for the callee to keep.
+func (a *Aligned[K, V, Acc]) accOf(e *entry[Acc], finished bool) Acc {
+	switch {
+	case !a.keeps && e.n&pending == 0:
 		return a.cfg.Fold.Create()
+	case a.keeps && !finished && a.cfg.Copy != nil:
+		return a.cfg.Copy(e.acc)
 	}
 	return e.acc
 }
@@ -187,7 +191,7 @@ func (a *Aligned[K, V, Acc]) end(c *exec.Ctx, w exec.Window, x *table.Entry[K, e
 	c.Pane, emit = nextPane(a.s, total, late, true, again, finished, e.n&pending == 0)
 	if emit {
 		c.Time, c.Window = w.Max(), w
-		a.cfg.Emit(c, x.Key, a.accOf(e))
+		a.cfg.Emit(c, x.Key, a.accOf(e, finished))
 	}
 	if !again && !finished {
 		if e.panes > 0 {

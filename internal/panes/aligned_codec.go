@@ -4,8 +4,6 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
-
-	"github.com/penstock-dev/penstock/internal/exec"
 )
 
 // entryCoder encodes an entry: flags, what is pending, the number of panes and
@@ -24,6 +22,7 @@ func (k entryCoder[K, V, Acc]) hasAcc(n uint32) bool {
 	return n&isClosed == 0 && (k.a.keeps || n&pending != 0)
 }
 
+// Append appends e.
 func (k entryCoder[K, V, Acc]) Append(dst []byte, e entry[Acc]) ([]byte, error) {
 	if k.a.cfg.Acc == nil {
 		return dst, errors.New("panes: the accumulator has no coder, so there can be no snapshot of it")
@@ -54,6 +53,7 @@ func (k entryCoder[K, V, Acc]) Append(dst []byte, e entry[Acc]) ([]byte, error) 
 	return b, nil
 }
 
+// Decode reads an entry.
 func (k entryCoder[K, V, Acc]) Decode(src []byte) (e entry[Acc], rest []byte, err error) {
 	if k.a.cfg.Acc == nil {
 		return e, nil, errors.New("panes: the accumulator has no coder, so nothing can be restored")
@@ -87,14 +87,14 @@ func (k entryCoder[K, V, Acc]) Decode(src []byte) (e entry[Acc], rest []byte, er
 // countCoder encodes a count as a varint.
 type countCoder struct{}
 
+// Append appends n.
 func (countCoder) Append(dst []byte, n int64) ([]byte, error) {
 	return binary.AppendVarint(dst, n), nil
 }
 
+// Decode reads a count.
 func (countCoder) Decode(src []byte) (int64, []byte, error) {
 	r := reader{src: src}
 	n := r.varint()
 	return n, r.src, r.err
 }
-
-var _ exec.Store = (*progress)(nil)

@@ -20,6 +20,7 @@ type keyCoder[Acc any] struct {
 	acc coders.Coder[Acc]
 }
 
+// Append appends ks.
 func (k keyCoder[Acc]) Append(dst []byte, ks keyState[Acc]) ([]byte, error) {
 	if k.acc == nil {
 		return dst, errors.New("panes: the accumulator has no coder, so there can be no snapshot of it")
@@ -51,6 +52,7 @@ func (k keyCoder[Acc]) Append(dst []byte, ks keyState[Acc]) ([]byte, error) {
 	return b, nil
 }
 
+// Decode reads the state of a key.
 func (k keyCoder[Acc]) Decode(src []byte) (ks keyState[Acc], rest []byte, err error) {
 	if k.acc == nil {
 		return ks, nil, errors.New("panes: the accumulator has no coder, so nothing can be restored")

@@ -107,7 +107,11 @@ func (g *General[K, V, Acc]) emit(c *exec.Ctx, key K, ks *keyState[Acc], x *win[
 	if pane.Timing != exec.Early {
 		x.late++
 	}
-	output(c, at, x.w, pane, func() { g.cfg.Emit(c, key, g.accOf(x)) })
+	acc := g.accOf(x)
+	if g.cfg.Copy != nil && !finished && g.s.Mode == strategy.Accumulating {
+		acc = g.cfg.Copy(acc)
+	}
+	output(c, at, x.w, pane, func() { g.cfg.Emit(c, key, acc) })
 	return true
 }
 

@@ -87,17 +87,13 @@ type rig struct {
 	mk  func(exec.Env, testConfig) testForm
 	opt options
 
-	env  *panestest.Env
-	f    testForm
-	ctx  *exec.Ctx
-	wm   exec.Time
-	out  exec.Time
-	got  []seen
-	outs []exec.Time
+	env *panestest.Env
+	f   testForm
+	ctx *exec.Ctx
+	wm  exec.Time
+	out exec.Time
+	got []seen
 }
-
-// fatal is the part of testing.TB that rapid.T has too.
-type fatal interface{ Fatalf(string, ...any) }
 
 func newRig(t testing.TB, s *strategy.Strategy, mk func(exec.Env, testConfig) testForm, opt options) *rig {
 	r := &rig{t: t, s: s, mk: mk, opt: opt, ctx: exec.NewCtx(context.Background()), wm: exec.MinTime, out: exec.MinTime}
@@ -129,10 +125,8 @@ func why(closed bool) string {
 
 func (r *rig) emit(c *exec.Ctx, key int64, acc []int64) {
 	r.got = append(r.got, seen{key, c.Window, c.Time, c.Pane, slices.Sorted(slices.Values(acc)), ""})
-	if r.s.Mode == strategy.Discarding || c.Pane.Last { // then it is ours to spoil
-		for i := range acc {
-			acc[i] = -1
-		}
+	for i := range acc { // which is ours to spoil
+		acc[i] = -1
 	}
 	c.Full = r.opt.full
 	if c.Kind != exec.Insert {

@@ -34,13 +34,12 @@ type Config[K comparable, V, Acc any] struct {
 	// Acc encodes accumulators in snapshots; without it there can be none.
 	Acc coders.Coder[Acc]
 	// Copy returns an accumulator that shares nothing with its argument; nil
-	// where assignment does that. It is used for partials in several windows.
+	// where assignment does that. It is called for panes of accumulators that
+	// the form goes on folding into: where panes accumulate and more may come.
 	Copy func(Acc) Acc
 
 	// Emit is called for each pane, with c.Time, c.Window, c.Pane and c.Kind
-	// set to the pane's. The accumulator is the callee's to keep where the mode
-	// is discarding or c.Pane.Last is set. Otherwise the form goes on folding
-	// into it: it is valid during the call only and must not be changed.
+	// set to the pane's. The accumulator is the callee's to keep and change.
 	Emit func(c *exec.Ctx, key K, acc Acc)
 	// Drop is called for each element and window that is dropped, if set:
 	// c.Time is the element's, c.Window the window. closed says that the

@@ -237,3 +237,38 @@ func TestNothingIsLost(t *testing.T) {
 		}
 	})
 }
+
+// TestWorkersAgree shares the keys out to two forms that hear of all events:
+// together they do what one does.
+func TestWorkersAgree(t *testing.T) {
+	rapid.Check(t, func(rt *rapid.T) {
+		s := drawStrategy(rt, drawFn(rt, true), drawTrigger(rt, 3))
+		// A hold that processing time released and late input places anew may be
+		// behind what the worker has promised; then only panes agree.
+		outs := s.Combiner == strategy.EndOfWindow || !s.Trigger.UsesProcessingTime()
+		q := quiet{t, rt}
+		script := drawScript(rt, 6)
+		one := newRig(q, s, generalForm, options{})
+		two := [2]*rig{newRig(q, s, generalForm, options{}), newRig(q, s, generalForm, options{})}
+		for i, e := range script {
+			want := lines(one.play(e))
+			var got []seen
+			for w, r := range two {
+				share := e
+				share.in = nil
+				for _, x := range e.in {
+					if x.key > 3 == (w == 1) {
+						share.in = append(share.in, x)
+					}
+				}
+				got = append(got, r.play(share)...)
+			}
+			if lines(got) != want {
+				rt.Fatalf("%v\nstep %d of %v\ntwo workers:\n%sone:\n%s", s, i, script[:i+1], lines(got), want)
+			}
+			if out := min(two[0].out, two[1].out); outs && out != one.out {
+				rt.Fatalf("%v\nstep %d of %v\noutput watermark of two workers %d, of one %d", s, i, script[:i+1], out, one.out)
+			}
+		}
+	})
+}

@@ -156,14 +156,17 @@ func TestTriggerMachine(t *testing.T) {
 	if !m.ready(&s, 0) {
 		t.Error("an early AfterAny whose sub has finished must fire with each bundle")
 	}
+}
 
-	// More nodes than a word has bits.
+// TestTriggerMachineAtItsEdges has more nodes than a word has bits, and merges
+// windows of which none has state.
+func TestTriggerMachineAtItsEdges(t *testing.T) {
 	wide := trigger(strategy.OnAll)
 	for range 100 {
 		wide.Subs = append(wide.Subs, count(1))
 	}
-	m = newMachine(trigger(strategy.OnRepeatedly, wide), false)
-	s = sight{st: make([]int64, m.size)}
+	m := newMachine(trigger(strategy.OnRepeatedly, wide), false)
+	s := sight{st: make([]int64, m.size)}
 	for range 3 {
 		if m.ready(&s, 0) {
 			t.Fatal("AfterAll of 100 is ready without elements")

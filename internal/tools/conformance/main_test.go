@@ -72,7 +72,8 @@ func TestTool(t *testing.T) {
 		}
 		return path
 	}
-	good := write("good.json", `[{"name": "a", "window": {"kind": "fixed", "size": 10}, "steps": [{"input": [1]}, {"watermark": "inf"}, {"expect": [{"values": [1]}]}]}]`)
+	good := write("good.json", `[{"name": "a", "window": {"kind": "fixed", "size": 10},
+		"steps": [{"input": [1]}, {"watermark": "inf"}, {"expect": [{"values": [1]}]}]}]`)
 	bad := write("bad.json", `[{"name": "a", "steps": [{"input": [1]}, {"watermark": "inf"}]}, {"name": "b", "sides": 3, "steps": []},
 		{"name": "c", "timestamp_combiner": "OUTPUT_AT_EARLIEST_TRANSFORMED", "transcript": []}]`)
 	broken := write("broken.json", `{"name": "a"}`)

@@ -33,7 +33,8 @@ func TestParse(t *testing.T) {
 		{`"allowed_lateness": 1000, "timestamp_combiner": "LATEST", "closing": "always", "on_time": "if_nonempty"` + steps,
 			"lateness 1s, stamped LATEST, closing pane always, on-time pane if non-empty"},
 		{`"windowfn": "FixedWindows(10, offset=3)", "transcript": []`, "fixed(10s offset 3s)"},
-		{`"window_fn": "SlidingWindows(10, 5)", "trigger_fn": "AfterProcessingTime(2)", "transcript": []`, "sliding(10s every 5s) firing AfterProcessingTime(2s)"},
+		{`"window_fn": "SlidingWindows(10, 5)", "trigger_fn": "AfterProcessingTime(2)", "transcript": []`,
+			"sliding(10s every 5s) firing AfterProcessingTime(2s)"},
 		{`"window_fn": "CustomTimestampingFixedWindowsWindowFn(10)", "accumulation_mode": "discarding", "broken_on": ["x"], "transcript": []`, "fixed(10s)"},
 	} {
 		got, err := one(t, c.fields)
@@ -53,7 +54,8 @@ func TestParseSteps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := fmt.Sprint(c.Steps[0].Elements), `[{1970-01-01T00:00:00.003Z 3} {1970-01-01T00:00:00.004Z "a"} {1970-01-01T00:00:00.005Z {"b":[1,2]}}]`; got != want {
+	want := `[{1970-01-01T00:00:00.003Z 3} {1970-01-01T00:00:00.004Z "a"} {1970-01-01T00:00:00.005Z {"b":[1,2]}}]`
+	if got := fmt.Sprint(c.Steps[0].Elements); got != want {
 		t.Errorf("elements %s, want %s", got, want)
 	}
 	if c.Steps[1].Time != exec.MaxTime || c.Steps[2].Time != 7 || c.Steps[4].Count != 2 {
@@ -133,9 +135,11 @@ func TestJudge(t *testing.T) {
 		outcomes    []Outcome
 		want        string
 	}{
-		{"all", `{"watermark": 1}, {"expect": [{"values": [2, 1], "index": 0, "first": true}, {"values": [3], "last": true, "timestamp": 9}]}`, []Outcome{both, none}, ""},
+		{"all", `{"watermark": 1}, {"expect": [{"values": [2, 1], "index": 0, "first": true}, {"values": [3], "last": true, "timestamp": 9}]}`,
+			[]Outcome{both, none}, ""},
 		{"in two lists", `{"watermark": 1}, {"expect": [{"index": 0}]}, {"expect": [{"index": 1}]}`, []Outcome{both, none, none}, ""},
-		{"from two steps", `{"watermark": 1}, {"watermark": 2}, {"expect": [{}, {}]}`, []Outcome{{Panes: []Emitted{p0}}, {Panes: []Emitted{p1}}, none}, ""},
+		{"from two steps", `{"watermark": 1}, {"watermark": 2}, {"expect": [{}, {}]}`,
+			[]Outcome{{Panes: []Emitted{p0}}, {Panes: []Emitted{p1}}, none}, ""},
 		{"loose before strict", `{"watermark": 1}, {"expect": [{"window": [0, 10]}, {"index": 1}]}`, []Outcome{both, none}, ""},
 		{"wrong order", `{"watermark": 1}, {"expect": [{"values": [3]}, {"values": [1, 2]}]}`, []Outcome{both, none}, "Unmatched output"},
 		{"values", `{"watermark": 1}, {"expect": [{"values": [1]}, {}]}`, []Outcome{both, none}, "Unmatched output"},
