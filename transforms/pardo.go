@@ -133,16 +133,17 @@ type parDoOp[In, Out any] struct {
 
 func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	d := &doing[In, Out]{fn: o.fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, o.skew),
-		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]))}
+		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]), env.Counter(exec.Emitted(0)))}
 	if v := reflect.ValueOf(o.fn); v.Kind() == reflect.Pointer {
 		worker := reflect.New(v.Type().Elem())
 		worker.Elem().Set(v.Elem())
 		d.fn = worker.Interface().(DoFn[In, Out])
-		bindOutputs(worker.Elem(), o.outputs, outs[1:])
+		bindOutputs(worker.Elem(), o.outputs, env, outs[1:])
 	}
 	d.start, _ = d.fn.(BundleStarter)
 	d.end, _ = d.fn.(BundleFinisher[Out])
-	inst := exec.Instance{In: []any{exec.Input[In](d.process)}, Close: d.close}
+	d.process = d.kernel()
+	inst := exec.Instance{In: []any{d.process}, Close: d.close}
 	if d.start != nil || d.end != nil {
 		inst.In[0], inst.Turn = exec.Input[In](d.inBundle), d.turn
 	}
@@ -162,6 +163,20 @@ type doing[In, Out any] struct {
 	n     *exec.Counter
 	pc    *pcoll.Context
 	emit  pcoll.Emit[Out]
+
+	process exec.Input[In]
+}
+
+// kernel returns the input that calls Process and nothing else.
+func (d *doing[In, Out]) kernel() exec.Input[In] {
+	fn, pc, emit, op, n := d.fn, d.pc, d.emit, d.op, d.n
+	return func(c *exec.Ctx, e In) {
+		n.N++
+		c.Op = op
+		if err := fn.Process(pc.Bind(c), e, emit); err != nil {
+			c.Fail(err)
+		}
+	}
 }
 
 func (d *doing[In, Out]) setup(env exec.Env) error {
@@ -186,14 +201,6 @@ func (d *doing[In, Out]) close() error {
 		return fmt.Errorf("Teardown: %w", err)
 	}
 	return nil
-}
-
-func (d *doing[In, Out]) process(c *exec.Ctx, e In) {
-	d.n.N++
-	c.Op = d.op
-	if err := d.fn.Process(d.pc.Bind(c), e, d.emit); err != nil {
-		c.Fail(err)
-	}
 }
 
 // inBundle is process for a DoFn that is told of bundles.
