@@ -59,6 +59,10 @@ type keyState[Acc any] struct {
 	// out is the key's output watermark as it was when the input watermark was
 	// seen; settle brings it up to date.
 	out, seen exec.Time
+	// told is how far the key let the operator's output watermark go, which
+	// unlike out moves when processing time frees a hold. A hold placed behind it
+	// has no effect there, whatever other keys hold.
+	told exec.Time
 
 	// Derived: the entries of the indexes that count, or exec.Idle.
 	event, clock, held exec.Time
@@ -189,7 +193,7 @@ func (g *General[K, V, Acc]) windowsOf(c *exec.Ctx) []exec.Window {
 func (g *General[K, V, Acc]) touch(hash uint64, key K) *keyState[Acc] {
 	ks, fresh := g.keys.At(hash, key)
 	if fresh {
-		*ks = keyState[Acc]{out: g.p.last, seen: g.p.last, event: exec.Idle, clock: exec.Idle, held: exec.Idle}
+		*ks = keyState[Acc]{out: g.p.last, seen: g.p.last, told: g.p.last, event: exec.Idle, clock: exec.Idle, held: exec.Idle}
 	}
 	g.mark(ks, hash, key)
 	return ks
@@ -221,13 +225,16 @@ func (g *General[K, V, Acc]) clock() exec.Time { return max(g.env.Now(), g.p.now
 // settle brings the key's output watermark up to date with the input
 // watermark. It is called before any hold of the key changes.
 func (g *General[K, V, Acc]) settle(ks *keyState[Acc]) {
+	free := min(g.p.last, g.leastHold(ks))
+	ks.told = max(ks.told, free)
 	if ks.seen != g.p.last {
-		g.move(ks, g.p.last)
+		ks.out, ks.seen = max(ks.out, free), g.p.last
 	}
 }
 
-func (g *General[K, V, Acc]) move(ks *keyState[Acc], wm exec.Time) {
-	ks.out, ks.seen = max(ks.out, min(wm, g.leastHold(ks))), g.p.last
+// operatorHold returns where the key holds the operator's output watermark, or exec.Idle.
+func (g *General[K, V, Acc]) operatorHold(ks *keyState[Acc]) exec.Time {
+	return max(ks.told, g.leastHold(ks))
 }
 
 // leastHold returns the least of the key's holds, or exec.Idle.

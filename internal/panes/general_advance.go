@@ -48,7 +48,7 @@ func (g *General[K, V, Acc]) held() exec.Time {
 			g.holds.pop()
 			continue
 		}
-		at := g.leastHold(ks)
+		at := g.operatorHold(ks)
 		if at == d.at {
 			return at
 		}
@@ -84,7 +84,7 @@ func (g *General[K, V, Acc]) passEvent(c *exec.Ctx, now exec.Time) bool {
 		if g.s.Expiry(x.w) >= g.p.cur {
 			x.flags &^= isTimed
 			emitted := g.evaluate(c, d.key, ks, x, now)
-			g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, g.leastHold(ks))
+			g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, g.operatorHold(ks))
 			return emitted
 		}
 		emitted := x.flags&isOpen != 0 && g.emit(c, d.key, ks, x, true)
@@ -133,7 +133,7 @@ func (g *General[K, V, Acc]) passClock(c *exec.Ctx, now exec.Time) bool {
 			continue
 		}
 		emitted := g.evaluate(c, d.key, ks, x, now)
-		g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, g.leastHold(ks))
+		g.scheduleHold(ks, keyRef[K]{d.hash, d.key}, g.operatorHold(ks))
 		if emitted {
 			return true
 		}
@@ -155,7 +155,7 @@ func (g *General[K, V, Acc]) schedule(ks *keyState[Acc], r keyRef[K]) {
 		g.events.push(deadline[K]{at, r.hash, r.key})
 	}
 	g.scheduleClock(ks, r, g.p.now)
-	g.scheduleHold(ks, r, g.leastHold(ks))
+	g.scheduleHold(ks, r, g.operatorHold(ks))
 }
 
 func (g *General[K, V, Acc]) scheduleClock(ks *keyState[Acc], r keyRef[K], from exec.Time) {

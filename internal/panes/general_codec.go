@@ -12,9 +12,9 @@ import (
 // keptFlags are the flags that outlive a turn.
 const keptFlags = isOpen | isTimed | isFilled | isHeld | isKept | hasAcc
 
-// keyCoder encodes keyState: output watermark and when it was seen, the number
-// of windows, and each window as flags, bounds, hold, counts of panes, trigger
-// state and accumulator, where it has them. Numbers are varints.
+// keyCoder encodes keyState: out, seen, told, the number of windows, and each
+// window as flags, bounds, hold, counts of panes, trigger state and accumulator,
+// where it has them. Numbers are varints.
 type keyCoder[Acc any] struct {
 	m   *machine
 	acc coders.Coder[Acc]
@@ -28,6 +28,7 @@ func (k keyCoder[Acc]) Append(dst []byte, ks keyState[Acc]) ([]byte, error) {
 	b := dst
 	b = binary.AppendVarint(b, int64(ks.out))
 	b = binary.AppendVarint(b, int64(ks.seen))
+	b = binary.AppendVarint(b, int64(ks.told))
 	b = binary.AppendUvarint(b, uint64(len(ks.wins)))
 	for i := range ks.wins {
 		x := &ks.wins[i]
@@ -58,7 +59,7 @@ func (k keyCoder[Acc]) Decode(src []byte) (ks keyState[Acc], rest []byte, err er
 		return ks, nil, errors.New("panes: the accumulator has no coder, so nothing can be restored")
 	}
 	r := reader{src: src}
-	ks = keyState[Acc]{out: r.time(), seen: r.time(), event: exec.Idle, clock: exec.Idle, held: exec.Idle}
+	ks = keyState[Acc]{out: r.time(), seen: r.time(), told: r.time(), event: exec.Idle, clock: exec.Idle, held: exec.Idle}
 	for n := r.uvarint(); n > 0 && r.err == nil; n-- {
 		x := win[Acc]{flags: winFlags(r.byte()) & keptFlags}
 		x.w = exec.Window{Start: r.time(), End: r.time()}

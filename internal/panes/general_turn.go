@@ -55,7 +55,7 @@ func (g *General[K, V, Acc]) Turn(c *exec.Ctx) {
 				g.evaluate(c, r.key, ks, x, g.bundle.now)
 			}
 		}
-		g.move(ks, g.p.cur)
+		ks.out, ks.seen = max(ks.out, min(g.p.cur, g.leastHold(ks))), g.p.last
 		ks.touched = false
 		g.schedule(ks, r)
 	}

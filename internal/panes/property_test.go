@@ -243,9 +243,6 @@ func TestNothingIsLost(t *testing.T) {
 func TestWorkersAgree(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		s := drawStrategy(rt, drawFn(rt, true), drawTrigger(rt, 3))
-		// A hold that processing time released and late input places anew may be
-		// behind what the worker has promised; then only panes agree.
-		outs := s.Combiner == strategy.EndOfWindow || !s.Trigger.UsesProcessingTime()
 		q := quiet{t, rt}
 		script := drawScript(rt, 6)
 		one := newRig(q, s, generalForm, options{})
@@ -266,7 +263,7 @@ func TestWorkersAgree(t *testing.T) {
 			if lines(got) != want {
 				rt.Fatalf("%v\nstep %d of %v\ntwo workers:\n%sone:\n%s", s, i, script[:i+1], lines(got), want)
 			}
-			if out := min(two[0].out, two[1].out); outs && out != one.out {
+			if out := min(two[0].out, two[1].out); out != one.out {
 				rt.Fatalf("%v\nstep %d of %v\noutput watermark of two workers %d, of one %d", s, i, script[:i+1], out, one.out)
 			}
 		}
