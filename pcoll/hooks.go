@@ -60,8 +60,8 @@ func (c *Context) fresh() *Context {
 // without an explicit time.
 func (c *Context) Exec() (x *exec.Ctx, free bool) { return c.element(), c.free }
 
-// EmitTo returns the Emit that sends into down.
-func EmitTo[T any](down exec.Input[T]) Emit[T] {
+// EmitTo returns the Emit that sends into down and counts in n.
+func EmitTo[T any](down exec.Input[T], n *exec.Counter) Emit[T] {
 	return func(c *Context, v T) {
 		if c.free {
 			if c.over {
@@ -71,6 +71,7 @@ func EmitTo[T any](down exec.Input[T]) Emit[T] {
 			c.x.Fail(fmt.Errorf("an element was emitted where none is being processed; give it a time and a window with emit.In"))
 			return
 		}
+		n.N++
 		op := c.x.Op
 		down(c.x, v)
 		c.x.Op = op
@@ -236,12 +237,12 @@ func Assigned[T any](b *Builder, in PCollection[T]) PCollection[T] {
 type assignOp[T any] struct{ fn strategy.WindowFn }
 
 func (o assignOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	down, n := outs[0].(exec.Input[T]), env.Counter(exec.Elements)
+	down, n := outs[0].(exec.Input[T]), env.Counter(exec.Emitted(0))
 	var buf []exec.Window
 	return exec.Instance{In: []any{exec.Input[T](func(c *exec.Ctx, v T) {
-		n.N++
 		w := c.Window
 		buf = o.fn.Assign(buf[:0], c.Time)
+		n.N += int64(len(buf))
 		for _, c.Window = range buf {
 			down(c, v)
 		}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/graph"
 )
 
 // A Result says what a run did.
@@ -78,21 +79,55 @@ func (r *Result) String() string {
 	return b.String()
 }
 
-// NewTransformResult makes a result of the counters that operators registered
-// under the names of exec. It is for runners.
-func NewTransformResult(name string, watermark Time, counters map[string]int64, dists map[string]exec.Distribution) TransformResult {
-	t := TransformResult{Name: name, Watermark: watermark, Elements: counters[exec.Elements],
-		DroppedLate: counters[exec.DroppedLate], DroppedClosed: counters[exec.DroppedClosed]}
-	for k, n := range counters {
+// Counted is what a runner knows of a transform, under the names of exec.
+type Counted struct {
+	Counters      map[string]int64
+	Distributions map[string]exec.Distribution
+	Watermark     Time
+	ByWorker      []int64
+}
+
+// NewResult makes the result of a run from the counters of its transforms. It
+// is for runners.
+func NewResult(g *graph.Graph, of func(*graph.Node) Counted) *Result {
+	res := &Result{}
+	emitted := map[*graph.Collection]int64{}
+	for _, n := range g.Nodes {
+		c := of(n)
+		t := newTransformResult(n, c, emitted)
+		for i, col := range n.Outputs {
+			if k, ok := c.Counters[exec.Emitted(i)]; ok {
+				emitted[col] = k
+			} else {
+				emitted[col] = t.Elements
+			}
+		}
+		res.Transforms = append(res.Transforms, t)
+	}
+	return res
+}
+
+func newTransformResult(n *graph.Node, c Counted, emitted map[*graph.Collection]int64) TransformResult {
+	t := TransformResult{Name: n.Name, Watermark: c.Watermark, ByWorker: c.ByWorker,
+		DroppedLate: c.Counters[exec.DroppedLate], DroppedClosed: c.Counters[exec.DroppedClosed]}
+	elements, ok := c.Counters[exec.Elements]
+	if !ok {
+		for _, in := range n.Inputs {
+			elements += emitted[in.Col]
+		}
+	}
+	t.Elements = elements
+	for k, v := range c.Counters {
 		user, ok := strings.CutPrefix(k, "user:")
 		switch {
 		case ok:
-			put(&t.Counters, user, n)
-		case k != exec.Received && k != exec.Elements && k != exec.DroppedLate && k != exec.DroppedClosed:
-			put(&t.Internal, k, n)
+			put(&t.Counters, user, v)
+		case k == exec.Elements || k == exec.Received || k == exec.DroppedLate || k == exec.DroppedClosed || exec.IsEmitted(k):
+		default:
+			put(&t.Internal, k, v)
 		}
 	}
-	for k, d := range dists {
+	for k, d := range c.Distributions {
 		put(&t.Distributions, strings.TrimPrefix(k, "user:"), DistributionResult(d))
 	}
 	return t

@@ -79,19 +79,21 @@ func partials[K comparable, V, Acc any](op int32, f func(*exec.Ctx, K, panes.Par
 }
 
 func (a *aggregate[K, V, Acc, Out]) config(env exec.Env, outs []any) panes.Config[K, V, Acc] {
-	down, op := outs[0].(exec.Input[pcoll.KV[K, Out]]), env.Op()
+	down, op, n := outs[0].(exec.Input[pcoll.KV[K, Out]]), env.Op(), env.Counter(exec.Emitted(0))
 	cfg := panes.Config[K, V, Acc]{Strategy: a.strategy, Assign: a.assign, Fold: a.comb, Key: a.key, Acc: a.acc, Copy: a.copy,
 		Emit: func(c *exec.Ctx, k K, acc Acc) {
 			c.Op = op
+			n.N++
 			down(c, pcoll.KV[K, Out]{Key: k, Value: a.comb.Extract(acc)})
 		}}
 	if a.late {
-		late := outs[1].(exec.Input[pcoll.KV[K, V]])
+		late, n := outs[1].(exec.Input[pcoll.KV[K, V]]), env.Counter(exec.Emitted(1))
 		cfg.Drop = func(c *exec.Ctx, k K, v V, _ bool) {
 			// The late collection is in the global window: in the dropped one the
 			// next grouping would drop it again.
 			w, p, kind := c.Window, c.Pane, c.Kind
 			c.Window, c.Pane, c.Kind = exec.Global, exec.NoFiring, exec.Insert
+			n.N++
 			late(c, pcoll.KV[K, V]{Key: k, Value: v})
 			c.Window, c.Pane, c.Kind = w, p, kind
 		}

@@ -77,7 +77,7 @@ func combineAll[In, Acc, Out any](b *pcoll.Builder, keyed pcoll.PCollection[pcol
 type orDefaultOp[K comparable, Out any] struct{ def func() Out }
 
 func (o orDefaultOp[K, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	down, op, n := outs[0].(exec.Input[Out]), env.Op(), env.Counter(exec.Elements)
+	down, op, n := outs[0].(exec.Input[Out]), env.Op(), env.Counter(exec.Emitted(0))
 	done := new(flag)
 	env.Keep("done", done)
 	worker, _ := env.Worker()
@@ -95,6 +95,7 @@ func (o orDefaultOp[K, Out]) New(env exec.Env, outs []any) (exec.Instance, error
 			t, w, p, k := c.Time, c.Window, c.Pane, c.Kind
 			c.Time, c.Window, c.Kind, c.Op = exec.EndOfGlobal, exec.Global, exec.Insert, op
 			c.Pane = exec.Pane{Timing: exec.OnTime, First: true, Last: true}
+			n.N++
 			down(c, o.def())
 			c.Time, c.Window, c.Pane, c.Kind = t, w, p, k
 			return in[0], false

@@ -100,9 +100,8 @@ func one[T any](in exec.Input[T]) (exec.Instance, error) {
 type mapOp[A, B any] struct{ f func(A) B }
 
 func (o mapOp[A, B]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	f, down, op, n := o.f, outs[0].(exec.Input[B]), env.Op(), env.Counter(exec.Elements)
+	f, down, op := o.f, outs[0].(exec.Input[B]), env.Op()
 	return one(exec.Input[A](func(c *exec.Ctx, a A) {
-		n.N++
 		c.Op = op
 		down(c, f(a))
 	}))
@@ -111,11 +110,11 @@ func (o mapOp[A, B]) New(env exec.Env, outs []any) (exec.Instance, error) {
 type filterOp[T any] struct{ keep func(T) bool }
 
 func (o filterOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	keep, down, op, n := o.keep, outs[0].(exec.Input[T]), env.Op(), env.Counter(exec.Elements)
+	keep, down, op, n := o.keep, outs[0].(exec.Input[T]), env.Op(), env.Counter(exec.Emitted(0))
 	return one(exec.Input[T](func(c *exec.Ctx, v T) {
-		n.N++
 		c.Op = op
 		if keep(v) {
+			n.N++
 			down(c, v)
 		}
 	}))
@@ -124,9 +123,8 @@ func (o filterOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 type keyByOp[K comparable, V any] struct{ key func(V) K }
 
 func (o keyByOp[K, V]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	key, down, op, n := o.key, outs[0].(exec.Input[pcoll.KV[K, V]]), env.Op(), env.Counter(exec.Elements)
+	key, down, op := o.key, outs[0].(exec.Input[pcoll.KV[K, V]]), env.Op()
 	return one(exec.Input[V](func(c *exec.Ctx, v V) {
-		n.N++
 		c.Op = op
 		down(c, pcoll.KV[K, V]{Key: key(v), Value: v})
 	}))
@@ -135,9 +133,8 @@ func (o keyByOp[K, V]) New(env exec.Env, outs []any) (exec.Instance, error) {
 type mapValuesOp[K comparable, A, B any] struct{ f func(A) B }
 
 func (o mapValuesOp[K, A, B]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	f, down, op, n := o.f, outs[0].(exec.Input[pcoll.KV[K, B]]), env.Op(), env.Counter(exec.Elements)
+	f, down, op := o.f, outs[0].(exec.Input[pcoll.KV[K, B]]), env.Op()
 	return one(exec.Input[pcoll.KV[K, A]](func(c *exec.Ctx, e pcoll.KV[K, A]) {
-		n.N++
 		c.Op = op
 		down(c, pcoll.KV[K, B]{Key: e.Key, Value: f(e.Value)})
 	}))
@@ -146,16 +143,16 @@ func (o mapValuesOp[K, A, B]) New(env exec.Env, outs []any) (exec.Instance, erro
 type flatMapOp[A, B any] struct{ f func(A) iter.Seq[B] }
 
 func (o flatMapOp[A, B]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	f, down, op, n := o.f, outs[0].(exec.Input[B]), env.Op(), env.Counter(exec.Elements)
+	f, down, op, n := o.f, outs[0].(exec.Input[B]), env.Op(), env.Counter(exec.Emitted(0))
 	var at *exec.Ctx // of the element being processed; one yield serves all, so that none allocates
 	yield := func(b B) bool {
 		c := at
+		n.N++
 		down(c, b)
 		c.Op = op // the sequence goes on
 		return c.Err == nil
 	}
 	return one(exec.Input[A](func(c *exec.Ctx, a A) {
-		n.N++
 		c.Op, at = op, c
 		if seq := f(a); seq != nil {
 			seq(yield)
@@ -167,9 +164,8 @@ type tryMapOp[A, B any] struct{ f func(A) (B, error) }
 
 func (o tryMapOp[A, B]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	f, good, failed := o.f, outs[0].(exec.Input[B]), outs[1].(exec.Input[Failed[A]])
-	op, n, failures := env.Op(), env.Counter(exec.Elements), env.Counter("failed")
+	op, passed, failures := env.Op(), env.Counter(exec.Emitted(0)), env.Counter(exec.Emitted(1))
 	return one(exec.Input[A](func(c *exec.Ctx, a A) {
-		n.N++
 		c.Op = op
 		b, err := f(a)
 		if err != nil {
@@ -177,6 +173,7 @@ func (o tryMapOp[A, B]) New(env exec.Env, outs []any) (exec.Instance, error) {
 			failed(c, Failed[A]{a, err.Error()})
 			return
 		}
+		passed.N++
 		good(c, b)
 	}))
 }
@@ -219,19 +216,19 @@ type partitionOp[T any] struct {
 }
 
 func (o partitionOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	number, op, n := o.number, env.Op(), env.Counter(exec.Elements)
-	downs := make([]exec.Input[T], o.n)
+	number, op := o.number, env.Op()
+	downs, counts := make([]exec.Input[T], o.n), make([]*exec.Counter, o.n)
 	for i := range downs {
-		downs[i] = outs[i].(exec.Input[T])
+		downs[i], counts[i] = outs[i].(exec.Input[T]), env.Counter(exec.Emitted(i))
 	}
 	return one(exec.Input[T](func(c *exec.Ctx, v T) {
-		n.N++
 		c.Op = op
 		i := number(v)
 		if uint(i) >= uint(len(downs)) {
 			c.Fail(fmt.Errorf("element %+v was given partition %d; want 0 to %d", v, i, len(downs)-1))
 			return
 		}
+		counts[i].N++
 		downs[i](c, v)
 	}))
 }

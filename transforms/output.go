@@ -61,13 +61,13 @@ func (o *Output[T]) bound(c *pcoll.Context) bool {
 // declare makes the output's collection.
 func (o *Output[T]) declare(b *pcoll.Builder, like *graph.Collection) { o.col = pcoll.To[T](b, like) }
 
-// bind gives a worker's copy of the output where to emit to.
-func (o *Output[T]) bind(down any) { o.emit = pcoll.EmitTo(down.(exec.Input[T])) }
+// bind gives a worker's copy of the output where to emit to, and to count it.
+func (o *Output[T]) bind(down any, n *exec.Counter) { o.emit = pcoll.EmitTo(down.(exec.Input[T]), n) }
 
 // outputField is an Output of any type, by its address.
 type outputField interface {
 	declare(*pcoll.Builder, *graph.Collection)
-	bind(down any)
+	bind(down any, n *exec.Counter)
 }
 
 // declareOutputs adds the Output fields of fn to the outputs of b and returns
@@ -120,8 +120,8 @@ func throughPointer(t reflect.Type, index []int) bool {
 }
 
 // bindOutputs binds the output fields of a worker's copy.
-func bindOutputs(copied reflect.Value, fields [][]int, downs []any) {
+func bindOutputs(copied reflect.Value, fields [][]int, env exec.Env, downs []any) {
 	for i, at := range fields {
-		copied.FieldByIndex(at).Addr().Interface().(outputField).bind(downs[i])
+		copied.FieldByIndex(at).Addr().Interface().(outputField).bind(downs[i], env.Counter(exec.Emitted(i+1)))
 	}
 }

@@ -133,12 +133,12 @@ type parDoOp[In, Out any] struct {
 
 func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	d := &doing[In, Out]{fn: o.fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, o.skew),
-		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]))}
+		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]), env.Counter(exec.Emitted(0)))}
 	if v := reflect.ValueOf(o.fn); v.Kind() == reflect.Pointer {
 		worker := reflect.New(v.Type().Elem())
 		worker.Elem().Set(v.Elem())
 		d.fn = worker.Interface().(DoFn[In, Out])
-		bindOutputs(worker.Elem(), o.outputs, outs[1:])
+		bindOutputs(worker.Elem(), o.outputs, env, outs[1:])
 	}
 	d.start, _ = d.fn.(BundleStarter)
 	d.end, _ = d.fn.(BundleFinisher[Out])

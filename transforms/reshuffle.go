@@ -52,10 +52,9 @@ type hashOp[T any] struct {
 }
 
 func (o hashOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	down, op, n := outs[0].(exec.Input[hashed[T]]), env.Op(), env.Counter(exec.Elements)
+	down, op := outs[0].(exec.Input[hashed[T]]), env.Op()
 	var buf []byte
 	return one(exec.Input[T](func(c *exec.Ctx, v T) {
-		n.N++
 		c.Op = op
 		var err error
 		if buf, err = o.coder.Append(buf[:0], v); err != nil {
@@ -69,10 +68,7 @@ func (o hashOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 
 type reshuffleOp[T any] struct{}
 
-func (reshuffleOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	down, n := outs[0].(exec.Input[T]), env.Counter(exec.Elements)
-	return one(exec.Input[hashed[T]](func(c *exec.Ctx, h hashed[T]) {
-		n.N++
-		down(c, h.Value)
-	}))
+func (reshuffleOp[T]) New(_ exec.Env, outs []any) (exec.Instance, error) {
+	down := outs[0].(exec.Input[T])
+	return one(exec.Input[hashed[T]](func(c *exec.Ctx, h hashed[T]) { down(c, h.Value) }))
 }

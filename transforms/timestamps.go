@@ -52,9 +52,8 @@ type timestampOp[T any] struct {
 }
 
 func (o timestampOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	at, skew, down, op, n := o.at, o.skew, outs[0].(exec.Input[T]), env.Op(), env.Counter(exec.Elements)
+	at, skew, down, op := o.at, o.skew, outs[0].(exec.Input[T]), env.Op()
 	return one(exec.Input[T](func(c *exec.Ctx, v T) {
-		n.N++
 		c.Op = op
 		was, tt := c.Time, at(v)
 		t := exec.TimeOf(tt)

@@ -3,6 +3,8 @@ package exec
 import (
 	"context"
 	"log/slog"
+	"strconv"
+	"strings"
 )
 
 // KeyGroups is the number of key groups: the unit in which keyed state is
@@ -79,9 +81,22 @@ func (d *Distribution) Update(v int64) {
 }
 
 // Names of the counters that operators keep and every runner reports.
+//
+// Counting costs as much as a cheap function, so it is done where numbers
+// change: an operator that emits exactly one element for each that enters counts
+// neither. What entered an operator that keeps no Elements is what its inputs'
+// producers emitted; what left one that keeps no Emitted is what entered it.
 const (
 	Elements      = "elements"                 // that entered the operator, or that a root emitted
 	Received      = "received"                 // that came over a keyed exchange
 	DroppedLate   = "droppedDueToLateness"     // the window had expired
 	DroppedClosed = "droppedDueToClosedWindow" // the window's trigger had finished
 )
+
+// Emitted returns the name of the counter of what was emitted to an output.
+func Emitted(output int) string { return emitted + strconv.Itoa(output) }
+
+// IsEmitted reports whether a counter has a name that Emitted returns.
+func IsEmitted(name string) bool { return strings.HasPrefix(name, emitted) }
+
+const emitted = "emitted:"

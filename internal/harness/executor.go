@@ -6,6 +6,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
 	"github.com/penstock-dev/penstock/internal/host"
+	"github.com/penstock-dev/penstock/pcoll"
 )
 
 // operator is one operator of the example with its present instance.
@@ -22,7 +23,8 @@ type operator struct {
 	inst   exec.Instance
 	in     []exec.Time
 	out    exec.Time
-	ended  bool // a root
+	ended  bool    // a root
+	sent   []int64 // elements emitted to each output
 	splits []exec.Split
 }
 
@@ -47,7 +49,7 @@ type executor struct {
 }
 
 func (x *executor) op(n *graph.Node, op exec.Op, ins []from, edges []exec.Edge) *operator {
-	o := &operator{number: int32(len(x.ops)), node: n, op: op, ins: ins, edges: edges, downs: make([][]down, len(edges)),
+	o := &operator{number: int32(len(x.ops)), node: n, op: op, ins: ins, edges: edges, downs: make([][]down, len(edges)), sent: make([]int64, len(edges)),
 		in: make([]exec.Time, len(ins)), out: exec.MinTime}
 	for i, f := range ins {
 		o.in[i] = exec.MinTime
@@ -105,6 +107,7 @@ func (x *executor) start(o *operator) error {
 			ins = append(ins, d.op.inst.In[d.input])
 		}
 		outs[i] = e.Tap(e.Fanout(ins), func(c *exec.Ctx, v any) {
+			o.sent[i]++
 			if len(o.downs[i]) == 0 {
 				x.out = append(x.out, fmt.Sprintf("%s/%d: %v at %v in %v %+v %v", o.node.Name, i, v, c.Time, c.Window, c.Pane, c.Kind))
 			}
@@ -349,4 +352,32 @@ func (x *executor) advance(o *operator) {
 	if low != exec.Idle {
 		o.out = max(o.out, low)
 	}
+}
+
+// counts compares what the operators counted with what was seen to pass. It is
+// about whole runs of whole operators: counters start again with an instance.
+func (x *executor) counts(g *graph.Graph) error {
+	if x.v.Restart || x.v.Lift {
+		return nil
+	}
+	res := pcoll.NewResult(g, func(n *graph.Node) pcoll.Counted {
+		c := pcoll.Counted{Counters: map[string]int64{}, Distributions: map[string]exec.Distribution{}}
+		m := x.ops[n.ID].env.Metrics()
+		m.Publish(0)
+		m.AddTo(c.Counters, c.Distributions)
+		return c
+	})
+	for i, o := range x.ops {
+		want := int64(0)
+		for _, f := range o.ins {
+			want += f.op.sent[f.out]
+		}
+		if len(o.ins) == 0 {
+			want = o.sent[0]
+		}
+		if got := res.Transforms[i].Elements; got != want {
+			return fmt.Errorf("%s reports %d elements, %d passed", o.node.Name, got, want)
+		}
+	}
+	return nil
 }

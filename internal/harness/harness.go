@@ -44,12 +44,15 @@ func Source[T any](p *pcoll.Pipeline, steps ...Step[T]) pcoll.PCollection[T] {
 	b := pcoll.NewBuilder(p, "Steps")
 	out := pcoll.To[T](b, pcoll.Unwindowed(false))
 	b.Node().Structure = graph.Source
-	b.Add(&stepsOp[T]{steps})
+	b.Add(&stepsOp[T]{steps: steps})
 	return out
 }
 
 // stepsOp is a root that is told by number which element to emit.
-type stepsOp[T any] struct{ steps []Step[T] }
+type stepsOp[T any] struct {
+	steps   []Step[T]
+	emitted *exec.Counter // of the one instance that there is at a time
+}
 
 // stepped is what the executor knows of a stepsOp.
 type stepped interface {
@@ -58,13 +61,17 @@ type stepped interface {
 	emit(down any, c *exec.Ctx, step, elem int)
 }
 
-func (o *stepsOp[T]) New(exec.Env, []any) (exec.Instance, error) { return exec.Instance{}, nil }
-func (o *stepsOp[T]) count() int                                 { return len(o.steps) }
+func (o *stepsOp[T]) New(env exec.Env, _ []any) (exec.Instance, error) {
+	o.emitted = env.Counter(exec.Elements)
+	return exec.Instance{}, nil
+}
+func (o *stepsOp[T]) count() int { return len(o.steps) }
 func (o *stepsOp[T]) step(i int) (int, exec.Time, int64) {
 	return len(o.steps[i].Elems), o.steps[i].Watermark, o.steps[i].Clock
 }
 func (o *stepsOp[T]) emit(down any, c *exec.Ctx, step, elem int) {
 	e := o.steps[step].Elems[elem]
+	o.emitted.N++
 	c.Time, c.Window, c.Pane, c.Kind = e.At, exec.Global, exec.NoFiring, exec.Insert
 	down.(exec.Input[T])(c, e.V)
 }
@@ -144,6 +151,9 @@ func Run(v Variation, exempt Exempt, build func(p *pcoll.Pipeline)) (out, types 
 	host.Guard(x.c, x.run)
 	if x.c.Err != nil {
 		return nil, nil, host.Locate(x.c.Err, func(op int32) string { return x.ops[op].node.Name })
+	}
+	if err := x.counts(pcoll.Graph(p)); err != nil {
+		return nil, nil, err
 	}
 	for _, o := range x.ops {
 		types = append(types, strings.TrimPrefix(typeName(o.op), "*"))

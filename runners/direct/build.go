@@ -34,6 +34,7 @@ func (n *node) root() bool { return len(n.Inputs) == 0 }
 // run is one execution of a graph.
 type run struct {
 	cfg    config
+	graph  *graph.Graph
 	ctx    context.Context // done when the run ends
 	cancel context.CancelFunc
 	c      *exec.Ctx
@@ -49,7 +50,7 @@ type run struct {
 
 // newRun prepares a run without making anything that must be closed.
 func newRun(ctx context.Context, g *graph.Graph, cfg config) (*run, error) {
-	r := &run{cfg: cfg, clock: cfg.clock, signal: host.NewSignal(), random: random(cfg.seed)}
+	r := &run{cfg: cfg, graph: g, clock: cfg.clock, signal: host.NewSignal(), random: random(cfg.seed)}
 	for _, gn := range g.Nodes {
 		n := &node{Node: gn, out: exec.MinTime, relistAt: exec.Idle}
 		n.in = make([]exec.Time, len(gn.Inputs))
@@ -200,14 +201,13 @@ func (r *run) close() error {
 
 // result reads the metrics of all operators.
 func (r *run) result() *pcoll.Result {
-	res := &pcoll.Result{}
-	for _, n := range r.nodes {
-		counts, dists := map[string]int64{}, map[string]exec.Distribution{}
+	return pcoll.NewResult(r.graph, func(g *graph.Node) pcoll.Counted {
+		n := r.nodes[g.ID]
+		c := pcoll.Counted{Counters: map[string]int64{}, Distributions: map[string]exec.Distribution{}, Watermark: n.out}
 		if n.env != nil {
 			n.env.Metrics().Publish(n.out)
-			n.env.Metrics().AddTo(counts, dists)
+			n.env.Metrics().AddTo(c.Counters, c.Distributions)
 		}
-		res.Transforms = append(res.Transforms, pcoll.NewTransformResult(n.Name, n.out, counts, dists))
-	}
-	return res
+		return c
+	})
 }

@@ -17,14 +17,10 @@ func (e *Engine) Result(g *graph.Graph) *pcoll.Result {
 	for _, o := range e.Plan.Ops {
 		ops[o.Node] = append(ops[o.Node], o)
 	}
-	res := &pcoll.Result{}
-	for _, n := range g.Nodes {
-		res.Transforms = append(res.Transforms, e.transform(n.Name, ops[n]))
-	}
-	return res
+	return pcoll.NewResult(g, func(n *graph.Node) pcoll.Counted { return e.counted(ops[n]) })
 }
 
-func (e *Engine) transform(name string, ops []*plan.Op) pcoll.TransformResult {
+func (e *Engine) counted(ops []*plan.Op) pcoll.Counted {
 	counts, dists := map[string]int64{}, map[string]exec.Distribution{}
 	low := exec.MaxTime
 	byWorker := make([]int64, e.Plan.Workers)
@@ -37,7 +33,7 @@ func (e *Engine) transform(name string, ops []*plan.Op) pcoll.TransformResult {
 			}
 		}
 	}
-	r := pcoll.NewTransformResult(name, low, counts, dists)
+	r := pcoll.Counted{Counters: counts, Distributions: dists, Watermark: low}
 	if counts[exec.Received] > 0 {
 		r.ByWorker = byWorker
 	}
