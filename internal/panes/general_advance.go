@@ -118,7 +118,8 @@ func (g *General[K, V, Acc]) remove(ks *keyState[Acc], i int) {
 
 // passClock evaluates the windows of the first key in clocks that have a
 // processing-time target before now, and reports whether a pane was emitted;
-// then there may be more of them.
+// then there may be more of them. Only targets that a trigger still waits for
+// count, so that a form that was restored does the same as one that ran on.
 func (g *General[K, V, Acc]) passClock(c *exec.Ctx, now exec.Time) bool {
 	d := g.clocks[0]
 	ks := g.keys.Find(d.hash, d.key)

@@ -189,3 +189,46 @@ func TestTriggerMachineAtItsEdges(t *testing.T) {
 		t.Error("AfterWatermark of new windows that have not ended is finished")
 	}
 }
+
+// TestFreedHoldStaysFree places late input behind a hold that processing time
+// freed while another key held the operator back: it does not hold it again.
+func TestFreedHoldStaysFree(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.GlobalWindows{}, Combiner: strategy.Earliest, Trigger: trigger(strategy.OnRepeatedly, delay(7))}
+	r := newRig(t, s, generalForm, options{restart: true})
+	for _, x := range []struct {
+		event event
+		panes int
+		out   exec.Time
+	}{
+		{input(elem{1, 0, 1}), 0, exec.MinTime},
+		{processing(3), 0, exec.MinTime},
+		{input(elem{2, 0, 2}), 0, exec.MinTime},
+		{watermark(1), 0, 0},
+		{processing(8), 1, 0},                      // key 1 is free, key 2 holds on
+		{input(elem{1, 0, 3}), 0, 0},               // stamped 0 still, but nothing is promised to it
+		{processing(11), 1, 1},                     // key 2 is free
+		{processing(16), 1, 1},                     // the late pane of key 1
+		{watermark(exec.MaxTime), 2, exec.MaxTime}, // empty panes on time
+	} {
+		if got := r.play(x.event); len(got) != x.panes || r.out != x.out {
+			t.Errorf("%v: %d panes and output watermark %d, want %d and %d", x.event, len(got), r.out, x.panes, x.out)
+		}
+	}
+}
+
+// TestMergeIntoClosedWindow has a session grow to exactly one that is closed:
+// what comes for it is dropped as closed. As in Beam Java, what was in the
+// session goes with it: triggers that may finish lose data.
+func TestMergeIntoClosedWindow(t *testing.T) {
+	s := &strategy.Strategy{Fn: strategy.SessionWindows{Gap: 10}, Trigger: count(2), Mode: strategy.Discarding}
+	r := newRig(t, s, generalForm, options{restart: true})
+	r.expect(ones(1, 5), pane{exec.Window{Start: 1, End: 15}, exec.Early, true, []int64{1, 5}})
+	r.expect(ones(5))
+	for range 2 {
+		if got := r.play(ones(1)); len(got) != 1 || got[0].drop != "closed" || got[0].w != (exec.Window{Start: 1, End: 15}) {
+			t.Errorf("got %v, want it dropped from [1,15)", got)
+		}
+		r.expect(ones(5)) // a session of its own again
+	}
+	r.expect(watermark(exec.MaxTime), pane{exec.Window{Start: 5, End: 15}, exec.OnTime, true, []int64{5}})
+}
