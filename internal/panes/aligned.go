@@ -41,7 +41,8 @@ type Aligned[K comparable, V, Acc any] struct {
 	only     exec.Window
 	views    []view[K, Acc]
 	expired  []exec.Window
-	simple   bool // one view of a window in which nothing can fire in Turn
+	alone    bool // there is one view, of a window that has not ended
+	direct   bool // and there is nothing to do for any but the first element of a pane
 	part     view[K, Acc]
 	recent   [8]view[K, Acc]
 
@@ -117,16 +118,16 @@ func (a *Aligned[K, V, Acc]) Element(c *exec.Ctx, key K, v V) {
 		key = a.cfg.Key.Normalize(key)
 	}
 	hash := a.cfg.Key.Hash(key)
-	if !a.simple {
+	if !a.direct {
 		a.spread(c, hash, key, v)
 		return
 	}
 	e, fresh := a.views[0].tab.At(hash, key)
 	if e.n == 0 {
-		e.n = 1
 		if fresh || !a.keeps {
 			e.acc = a.cfg.Fold.Create()
 		}
+		a.added(c, &a.views[0], e, hash, key, 1)
 	}
 	e.acc = a.cfg.Fold.Add(e.acc, v)
 }
@@ -200,6 +201,7 @@ func (a *Aligned[K, V, Acc]) added(c *exec.Ctx, x *view[K, Acc], e *entry[Acc], 
 		if !a.timed {
 			a.timed, a.now = true, a.clock()
 			a.anyDue = a.early.due(a.now) || a.lates.due(a.now)
+			a.setDirect()
 		}
 		if had == 0 {
 			e.n |= q.push(c, wait[K]{target(sub.t, a.now), x.w, hash, key})
@@ -271,7 +273,14 @@ func (a *Aligned[K, V, Acc]) setViews(windows []exec.Window) {
 			a.views = append(a.views, *a.view(w))
 		}
 	}
-	a.simple = len(a.expired) == 0 && len(a.views) == 1 && !a.views[0].ended && a.plan.early.kind == subNone
+	a.alone = len(a.expired) == 0 && len(a.views) == 1 && !a.views[0].ended
+	a.setDirect()
+}
+
+// setDirect is called when views, timed or anyDue have changed.
+func (a *Aligned[K, V, Acc]) setDirect() {
+	sub := a.plan.early.kind
+	a.direct = a.alone && (sub == subNone || sub == subTime && a.timed && !a.anyDue)
 }
 
 // view returns the view of w, opening its table if needed.

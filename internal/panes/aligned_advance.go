@@ -24,6 +24,7 @@ func (a *Aligned[K, V, Acc]) Turn(c *exec.Ctx) {
 	}
 	clear(a.touched)
 	a.touched, a.timed = a.touched[:0], false
+	a.setDirect()
 	a.wake()
 }
 
