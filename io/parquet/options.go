@@ -60,7 +60,7 @@ const (
 	Snappy
 	Gzip
 	Zstd
-	Lz4 // LZ4_RAW, which all current readers know
+	Lz4 // LZ4_RAW; the rows of such files come out wrong from parquet-go's own reader (v0.32)
 )
 
 var codecs = [...]struct {
