@@ -3,10 +3,8 @@ package parquet
 import (
 	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"slices"
 	"testing"
 	"time"
 
@@ -92,23 +90,6 @@ func loadFile[T any](t testing.TB, path string) (rows []T) {
 		rows = append(rows, group...)
 	}
 	return rows
-}
-
-// names returns the paths of all files below dir, hidden ones included.
-func names(t testing.TB, dir string) (files []string) {
-	t.Helper()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
-			rel, _ := filepath.Rel(dir, path)
-			files = append(files, rel)
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	slices.Sort(files)
-	return files
 }
 
 // sourceOf returns the source that a Read would have.
