@@ -33,16 +33,13 @@ func (a *aggregate[K, V, Acc, Out]) New(env exec.Env, outs []any) (exec.Instance
 
 // instance makes the instance and the input for partial results.
 func (a *aggregate[K, V, Acc, Out]) instance(env exec.Env, outs []any, n *exec.Counter) (exec.Instance, exec.Input[partial[K, Acc]]) {
-	op, norm, cfg := env.Op(), a.key.Normalize, a.config(env, outs)
+	op, cfg := env.Op(), a.config(env, outs)
 	// The two forms are used as concrete types: their calls are direct.
 	if env.Aligned() && panes.CanAlign(a.strategy) {
 		f := panes.NewAligned(env, "panes", cfg)
 		in := exec.Input[pcoll.KV[K, V]](func(c *exec.Ctx, e pcoll.KV[K, V]) {
 			n.N++
 			c.Op = op
-			if norm != nil {
-				e.Key = norm(e.Key)
-			}
 			f.Element(c, e.Key, e.Value)
 		})
 		return exec.Instance{In: []any{in}, Turn: f.Turn, Restored: f.Restored, Advance: advance(f.Advance)}, partials[K, V](op, f.Partial)
@@ -51,9 +48,6 @@ func (a *aggregate[K, V, Acc, Out]) instance(env exec.Env, outs []any, n *exec.C
 	in := exec.Input[pcoll.KV[K, V]](func(c *exec.Ctx, e pcoll.KV[K, V]) {
 		n.N++
 		c.Op = op
-		if norm != nil {
-			e.Key = norm(e.Key)
-		}
 		f.Element(c, e.Key, e.Value)
 	})
 	return exec.Instance{In: []any{in}, Turn: f.Turn, Restored: f.Restored, Advance: advance(f.Advance)}, partials[K, V](op, f.Partial)

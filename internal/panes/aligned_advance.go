@@ -187,7 +187,7 @@ func (a *Aligned[K, V, Acc]) end(c *exec.Ctx, w exec.Window, x *table.Entry[K, e
 	total, late := e.panes, uint32(0)
 	again := e.n&isEnded != 0
 	if again {
-		total, late = e.panes+a.earlyPanes(w, x.Hash, x.Key), e.panes
+		total, late = e.panes+a.earlyPanes(w, a.cfg.Key.Hash(x.Key), x.Key), e.panes
 	}
 	c.Pane, emit = nextPane(a.s, total, late, true, again, finished, e.n&pending == 0)
 	if emit {
@@ -196,7 +196,7 @@ func (a *Aligned[K, V, Acc]) end(c *exec.Ctx, w exec.Window, x *table.Entry[K, e
 	}
 	if !again && !finished {
 		if e.panes > 0 {
-			n, _ := a.before.Open(w).At(x.Hash, x.Key)
+			n, _ := a.before.Open(w).At(a.cfg.Key.Hash(x.Key), x.Key)
 			*n = int64(e.panes)
 		}
 		e.panes = 0
@@ -245,7 +245,7 @@ func (a *Aligned[K, V, Acc]) Restored(c *exec.Ctx) {
 	if len(a.restored) > 0 {
 		a.eachWaiting(func(w exec.Window, x *table.Entry[K, entry[Acc]], q *queue[K]) {
 			at := a.restored[x.Value.n&pending-1]
-			q.items = append(q.items, wait[K]{at, w, x.Hash, x.Key})
+			q.items = append(q.items, wait[K]{at, w, a.cfg.Key.Hash(x.Key), x.Key})
 		})
 		a.restored = nil
 	}

@@ -190,7 +190,7 @@ func (g *General[K, V, Acc]) Restored(c *exec.Ctx) {
 			e := &chunk[j]
 			ks := &e.Value
 			ks.event, ks.clock, ks.held = exec.Idle, exec.Idle, exec.Idle
-			g.schedule(ks, keyRef[K]{e.Hash, e.Key})
+			g.schedule(ks, keyRef[K]{g.cfg.Key.Hash(e.Key), e.Key})
 		}
 	}
 	g.wake()

@@ -14,11 +14,10 @@ import (
 	"github.com/penstock-dev/penstock/internal/exec"
 )
 
-// An Entry is a key with its value and the key's hash.
+// An Entry is a key with its value.
 type Entry[K comparable, V any] struct {
 	Key   K
 	Value V
-	Hash  uint64
 }
 
 const (
@@ -39,12 +38,27 @@ type Table[K comparable, V any] struct {
 	val   coders.Coder[V]
 }
 
-// A segment is an open-addressing index over dense entries: a slot holds the
-// number of its entry plus one, or 0. At most half of the slots are taken.
+// A segment is an open-addressing index over dense entries. A slot holds the
+// number of its entry plus one in its low 24 bits, or is 0, and above that eight
+// bits of the hash, so that a probe that meets another key hardly ever looks at
+// its entry. At most half of the slots are taken. The hashes lie apart from the
+// entries, which a look-up touches, since only growing and deleting need them.
 type segment[K comparable, V any] struct {
 	slots []uint32
 	ent   []Entry[K, V]
+	hash  []uint64 // beside ent
 }
+
+const (
+	number = 1<<24 - 1 // bits of a slot
+	// maxSegment is the most entries that a segment holds: two billion keys on a
+	// worker, more than memory does.
+	maxSegment = number - 1
+)
+
+// tag returns the bits of the hash that a slot holds: neither those that chose
+// the segment nor those that chose the slot, in any table of reasonable size.
+func tag(hash uint64) uint32 { return uint32(hash>>24) &^ number }
 
 // New returns an empty table. Without a value coder it cannot be snapshot.
 func New[K comparable, V any](key *coders.Key[K], val coders.Coder[V]) *Table[K, V] {
@@ -59,13 +73,16 @@ func (t *Table[K, V]) Len() int { return t.n }
 func (t *Table[K, V]) At(hash uint64, k K) (v *V, fresh bool) {
 	s := &t.segs[hash>>t.shift] // a shift by 64 gives 0
 	if mask := uint64(len(s.slots)) - 1; len(s.slots) > 0 {
+		want := tag(hash)
 		for i := hash & mask; ; i = (i + 1) & mask {
 			slot := s.slots[i]
 			if slot == 0 {
 				break
 			}
-			if e := &s.ent[slot-1]; e.Hash == hash && e.Key == k {
-				return &e.Value, false
+			if slot&^number == want {
+				if e := &s.ent[slot&number-1]; e.Key == k {
+					return &e.Value, false
+				}
 			}
 		}
 	}
@@ -76,7 +93,7 @@ func (t *Table[K, V]) At(hash uint64, k K) (v *V, fresh bool) {
 func (t *Table[K, V]) Find(hash uint64, k K) *V {
 	s := &t.segs[hash>>t.shift]
 	if i, ok := s.slot(hash, k); ok {
-		return &s.ent[s.slots[i]-1].Value
+		return &s.ent[s.slots[i]&number-1].Value
 	}
 	return nil
 }
@@ -92,7 +109,7 @@ func (s *segment[K, V]) slot(hash uint64, k K) (uint64, bool) {
 		if slot == 0 {
 			return 0, false
 		}
-		if e := &s.ent[slot-1]; e.Hash == hash && e.Key == k {
+		if slot&^number == tag(hash) && s.ent[slot&number-1].Key == k {
 			return i, true
 		}
 	}
@@ -104,40 +121,43 @@ func (t *Table[K, V]) add(s *segment[K, V], hash uint64, k K) *V {
 		s = &t.segs[hash>>t.shift]
 	}
 	t.n++
-	return s.add(Entry[K, V]{Key: k, Hash: hash})
+	return s.add(hash, Entry[K, V]{Key: k})
 }
 
-func (s *segment[K, V]) add(e Entry[K, V]) *V {
+func (s *segment[K, V]) add(hash uint64, e Entry[K, V]) *V {
 	if 2*(len(s.ent)+1) > len(s.slots) {
 		s.grow()
 	}
-	s.ent = append(s.ent, e)
-	s.link(e.Hash, uint32(len(s.ent)))
+	if len(s.ent) == maxSegment {
+		panic("table: more than 16 million keys in a key group; give the pipeline more key groups")
+	}
+	s.ent, s.hash = append(s.ent, e), append(s.hash, hash)
+	s.link(hash, uint32(len(s.ent)))
 	return &s.ent[len(s.ent)-1].Value
 }
 
-func (s *segment[K, V]) link(hash uint64, number uint32) {
+func (s *segment[K, V]) link(hash uint64, n uint32) {
 	mask := uint64(len(s.slots)) - 1
 	i := hash & mask
 	for s.slots[i] != 0 {
 		i = (i + 1) & mask
 	}
-	s.slots[i] = number
+	s.slots[i] = tag(hash) | n
 }
 
 func (s *segment[K, V]) grow() {
 	s.slots = make([]uint32, max(minSlots, 2*len(s.slots)))
-	for n := range s.ent {
-		s.link(s.ent[n].Hash, uint32(n+1))
+	for n, h := range s.hash {
+		s.link(h, uint32(n+1))
 	}
 }
 
 // split goes from one segment to one for each key group.
 func (t *Table[K, V]) split() {
-	old := t.segs[0].ent
+	old := t.segs[0]
 	t.shift, t.segs = 64-7, make([]segment[K, V], exec.KeyGroups)
-	for _, e := range old {
-		t.segs[e.Hash>>t.shift].add(e)
+	for i, h := range old.hash {
+		t.segs[h>>t.shift].add(h, old.ent[i])
 	}
 }
 
@@ -149,25 +169,25 @@ func (t *Table[K, V]) Delete(hash uint64, k K) bool {
 	if !ok {
 		return false
 	}
-	n, last := s.slots[i], uint32(len(s.ent))
+	n, last := s.slots[i]&number, uint32(len(s.ent))
 	if n != last {
-		moved := &s.ent[last-1]
-		j, _ := s.slot(moved.Hash, moved.Key)
-		s.slots[j], s.ent[n-1] = n, *moved
+		moved, h := s.ent[last-1], s.hash[last-1]
+		j, _ := s.slot(h, moved.Key)
+		s.slots[j], s.ent[n-1], s.hash[n-1] = tag(h)|n, moved, h
 	}
 	s.ent[last-1] = Entry[K, V]{}
-	s.ent = s.ent[:last-1]
+	s.ent, s.hash = s.ent[:last-1], s.hash[:last-1]
 	s.unlink(i)
 	t.n--
 	return true
 }
 
 // unlink empties slot i and moves back what was displaced by it, so that no
-// probe ends early.
+// probe ends early. Entries have their final numbers.
 func (s *segment[K, V]) unlink(i uint64) {
 	mask := uint64(len(s.slots)) - 1
 	for j := (i + 1) & mask; s.slots[j] != 0; j = (j + 1) & mask {
-		home := s.ent[s.slots[j]-1].Hash & mask
+		home := s.hash[s.slots[j]&number-1] & mask
 		if (j-home)&mask >= (j-i)&mask {
 			s.slots[i], i = s.slots[j], j
 		}
@@ -181,7 +201,7 @@ func (t *Table[K, V]) Reset() {
 		s := &t.segs[i]
 		clear(s.slots)
 		clear(s.ent) // lets go of what the entries point to
-		s.ent = s.ent[:0]
+		s.ent, s.hash = s.ent[:0], s.hash[:0]
 	}
 	t.n = 0
 }
@@ -197,13 +217,13 @@ func (t *Table[K, V]) Chunk(i int) []Entry[K, V] { return t.segs[i].ent }
 
 // Snapshot appends the entries of a key group, each as key and value.
 func (t *Table[K, V]) Snapshot(dst []byte, group int) (_ []byte, err error) {
-	chunk := t.segs[0].ent
+	s := &t.segs[0]
 	if len(t.segs) > 1 {
-		chunk = t.segs[group].ent
+		s = &t.segs[group]
 	}
-	for i := range chunk {
-		e := &chunk[i]
-		if exec.GroupOf(e.Hash) != group {
+	for i := range s.ent {
+		e := &s.ent[i]
+		if exec.GroupOf(s.hash[i]) != group {
 			continue
 		}
 		if dst, err = t.key.Coder.Append(dst, e.Key); err != nil {

@@ -7,7 +7,7 @@
 // where VALUE is the median over rounds of penstock's time over the loop's, and
 // exits with status 1 if a goal is missed.
 //
-//	go run ./internal/tools/bench [-rounds 9] [-run REGEXP]
+//	go run ./internal/tools/bench [-rounds 9] [-run REGEXP] [-cpuprofile FILE]
 package main
 
 import (
@@ -16,6 +16,7 @@ import (
 	"os"
 	"regexp"
 	"runtime"
+	"runtime/pprof"
 	"slices"
 	"time"
 )
@@ -31,6 +32,8 @@ type comparison struct {
 	noAllocs bool
 	// beside are further hand-written versions, printed for orientation.
 	beside []variant
+	// done removes what the comparison left behind; nil if nothing.
+	done func()
 }
 
 type variant struct {
@@ -40,6 +43,7 @@ type variant struct {
 
 func main() {
 	rounds := flag.Int("rounds", 9, "rounds that each comparison is measured, at least 7")
+	profile := flag.String("cpuprofile", "", "write a CPU profile of both sides to this `file`")
 	run := flag.String("run", "", "regular expression: only comparisons whose name matches")
 	flag.Parse()
 	re, err := regexp.Compile(*run)
@@ -47,15 +51,30 @@ func main() {
 		fmt.Fprintln(os.Stderr, "bench: want a valid -run and at least 7 rounds:", err)
 		os.Exit(2)
 	}
+	if *profile != "" {
+		f, err := os.Create(*profile)
+		if err == nil {
+			err = pprof.StartCPUProfile(f)
+		}
+		if err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(2)
+		}
+		defer f.Close()
+	}
 	missed := 0
 	for _, group := range []func() []comparison{chains, windows, parquetScan, kafkaSource} {
 		for _, c := range group() {
 			if re.MatchString(c.name) && !c.measure(*rounds) {
 				missed++
 			}
+			if c.done != nil {
+				c.done()
+			}
 		}
 		runtime.GC()
 	}
+	pprof.StopCPUProfile()
 	if missed > 0 {
 		fmt.Printf("%d goals missed\n", missed)
 		os.Exit(1)
