@@ -1,4 +1,3 @@
 package main
-func windows() []comparison { return nil }
-func parquetScan() []comparison { return nil }
+
 func kafkaSource() []comparison { return nil }
