@@ -237,7 +237,11 @@ func (r *reading[T]) note(s *splitReader[T]) {
 	p := &r.op.policy
 	s.track.Begin(p, now)
 	before := s.track.Futures
-	for _, t := range r.batch.Times {
+	times := r.batch.Times
+	if p.AtEnd && p.MaxFuture < 0 && len(times) > 0 {
+		times = times[:1] // they cannot move the watermark or be too far ahead: one tells that there was something
+	}
+	for _, t := range times {
 		s.track.Observe(p, t)
 	}
 	r.futures.Add(s.track.Futures - before)
