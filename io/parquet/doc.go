@@ -34,8 +34,8 @@
 // A source is bounded. The row groups of its files are its splits, read in
 // parallel by the workers of the runner. The order of rows within a row group is
 // that of the file; between row groups there is none. The watermark stays at the
-// start of time until all is read, so that no row is late: every window fires
-// once, at the end, and complete.
+// start of time until all is read, so that no row is late: with the default
+// trigger every window fires once, at the end, and complete.
 //
 // Damaged files are an error that names the file and the reason; what a file
 // claims cannot make a program allocate out of proportion to its size.

@@ -109,6 +109,11 @@ func (r *reader[T]) stamp(b *connector.Batch[T], rows []T, times []connector.Tim
 	}()
 	for ; i < len(rows); i++ {
 		t := at(rows[i])
+		if sec := t.Unix(); sec > yearOne && sec < farFuture && kept == i { // as a rule
+			times[kept] = connector.Time(sec*1000 + int64(t.Nanosecond())/1e6)
+			kept++
+			continue
+		}
 		if t.IsZero() {
 			row := rowOf(i, start, bad)
 			b.Rejects = append(b.Rejects, r.reject(row, "no event time: EventTime returned the zero time.Time; give the row a time, or leave EventTime out"))
@@ -123,6 +128,12 @@ func (r *reader[T]) stamp(b *connector.Batch[T], rows []T, times []connector.Tim
 	clear(rows[kept:])
 	return kept, nil
 }
+
+// Between these, in seconds since the epoch, a time is not the zero time.Time and has no limit of event time near.
+const (
+	yearOne   = -62135596800
+	farFuture = 1 << 43
+)
 
 // rowOf returns where in the group the row stands that is number i of those read from start on without the bad ones.
 func rowOf(i int, start int64, bad []*columns.RowError) int64 {
