@@ -2,8 +2,10 @@ package transforms
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 
+	"github.com/penstock-dev/penstock/coders"
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/strategy"
 	"github.com/penstock-dev/penstock/internal/table"
@@ -18,6 +20,45 @@ type partial[K comparable, Acc any] struct {
 	Min, Max exec.Time // of the event times of the N elements
 }
 
+// partialCoder encodes partials with the accumulator coder of the combiner.
+type partialCoder[K comparable, Acc any] struct {
+	key coders.Coder[K]
+	acc coders.Coder[Acc]
+}
+
+// Append appends the number of elements, their times, key and accumulator.
+func (p partialCoder[K, Acc]) Append(dst []byte, v partial[K, Acc]) (_ []byte, err error) {
+	out := dst
+	for _, n := range [...]int64{v.N, int64(v.Min), int64(v.Max)} {
+		out = binary.AppendVarint(out, n)
+	}
+	if out, err = p.key.Append(out, v.Key); err != nil {
+		return dst, err
+	}
+	if out, err = p.acc.Append(out, v.Acc); err != nil {
+		return dst, err
+	}
+	return out, nil
+}
+
+// Decode reads what Append wrote.
+func (p partialCoder[K, Acc]) Decode(src []byte) (v partial[K, Acc], rest []byte, err error) {
+	var f [3]int64
+	for i := range f {
+		n, k := binary.Varint(src)
+		if k <= 0 {
+			return v, nil, errors.New("transforms: a partial result is cut off in its header")
+		}
+		f[i], src = n, src[k:]
+	}
+	v.N, v.Min, v.Max = f[0], exec.Time(f[1]), exec.Time(f[2])
+	if v.Key, src, err = p.key.Decode(src); err != nil {
+		return v, nil, err
+	}
+	v.Acc, rest, err = p.acc.Decode(src)
+	return v, rest, err
+}
+
 // Lift splits the aggregation into a half that combines on the sender and one
 // that merges on the owner of the key. It is off where panes could tell the
 // difference: for merging windows, triggers that may finish and so drop single
@@ -29,7 +70,7 @@ func (a *aggregate[K, V, Acc, Out]) Lift() (pre exec.Op, mid []exec.Lifted, post
 	}
 	hash := a.key.Hash
 	mid = []exec.Lifted{
-		{Edge: exec.NewEdge[partial[K, Acc]](), Route: func(p partial[K, Acc]) uint64 { return hash(p.Key) }},
+		{Edge: exec.NewEdgeOf(partialCoder[K, Acc]{a.key.Coder, a.acc}), Route: func(p partial[K, Acc]) uint64 { return hash(p.Key) }},
 		{Edge: exec.NewEdge[pcoll.KV[K, V]](), Route: func(e pcoll.KV[K, V]) uint64 { return hash(e.Key) }},
 	}
 	return &combineHalf[K, V, Acc, Out]{a}, mid, &mergeHalf[K, V, Acc, Out]{a}, true

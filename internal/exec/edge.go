@@ -65,8 +65,12 @@ type Feeder func(c *Ctx, b Batch, from, max int) (next int)
 // NewEdge returns the edge of a collection of T.
 func NewEdge[T any]() Edge {
 	c, err := coders.For[T]()
-	return &edge[T]{c, err}
+	return &edge[T]{coder: c, err: err}
 }
+
+// NewEdgeOf returns the edge of a collection of T with a coder that is not the
+// one derived from T.
+func NewEdgeOf[T any](c coders.Coder[T]) Edge { return &edge[T]{coder: c} }
 
 // edge keeps the reason why T has no coder: only some edges need one.
 type edge[T any] struct {

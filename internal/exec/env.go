@@ -91,6 +91,7 @@ const (
 	Received      = "received"                 // that came over a keyed exchange
 	DroppedLate   = "droppedDueToLateness"     // the window had expired
 	DroppedClosed = "droppedDueToClosedWindow" // the window's trigger had finished
+	NoWindow      = "elementsInNoWindow"       // the window function put them into no window
 )
 
 // Emitted returns the name of the counter of what was emitted to an output.

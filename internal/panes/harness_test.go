@@ -248,7 +248,7 @@ func compare(t testing.TB, script []event, a, b *rig, names ...string) {
 			t.Fatalf("%v\nstep %d of %v\noutput watermark: %s %d, %s %d", a.s, i, script[:i+1], names[0], a.out, names[1], b.out)
 		}
 	}
-	for _, name := range []string{exec.DroppedLate, exec.DroppedClosed, NoWindow} {
+	for _, name := range []string{exec.DroppedLate, exec.DroppedClosed, exec.NoWindow} {
 		if x, y := a.env.Counter(name).N, b.env.Counter(name).N; x != y {
 			t.Fatalf("%v\n%v\ncounter %s: %s %d, %s %d", a.s, script, name, names[0], x, names[1], y)
 		}

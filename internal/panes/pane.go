@@ -41,15 +41,11 @@ func check(s *strategy.Strategy) {
 	}
 }
 
-// NoWindow is the name of the counter of elements that assignment put into no
-// window, as sliding windows with a period above their size do.
-const NoWindow = "elementsInNoWindow"
-
 // drops counts what is dropped.
 type drops struct{ late, closed, nowhere *exec.Counter }
 
 func newDrops(env exec.Env) drops {
-	return drops{env.Counter(exec.DroppedLate), env.Counter(exec.DroppedClosed), env.Counter(NoWindow)}
+	return drops{env.Counter(exec.DroppedLate), env.Counter(exec.DroppedClosed), env.Counter(exec.NoWindow)}
 }
 
 func (d drops) count(n int64, closed bool) {
