@@ -33,7 +33,9 @@ func TestConstructionErrors(t *testing.T) {
 	}{
 		{"no glob", func(p *pcoll.Pipeline) { parquet.Read[click](p, "") }, []string{"parquet.Read: the glob is empty"}},
 		{"no struct", func(p *pcoll.Pipeline) { parquet.Read[int](p, "x") }, []string{"parquet.Read: int: not a struct"}},
-		{"no columns", func(p *pcoll.Pipeline) { parquet.TryRead[chans](p, "x") }, []string{"parquet.TryRead: field chans.C: chan int", "parquet.TryRead: field chans.M: map"}},
+		{"no columns", func(p *pcoll.Pipeline) { parquet.TryRead[chans](p, "x") }, []string{
+			"parquet.TryRead: field chans.C: chan int", "parquet.TryRead: field chans.M: map",
+		}},
 		{"other type", read(parquet.EventTime(event.Time)), []string{"EventTime takes rows of type parquet_test.event, but parquet_test.click are read"}},
 		{"nil function", read(parquet.EventTime[click](nil)), []string{"EventTime is given a nil function"}},
 		{"two functions", read(parquet.EventTime(click.Time), parquet.EventTime(click.Time)), []string{"option parquet.EventTime is given 2 times"}},
@@ -42,7 +44,9 @@ func TestConstructionErrors(t *testing.T) {
 		{"no name", read(pcoll.Named("")), []string{"name is empty"}},
 		{"no directory", write(""), []string{"parquet.Write: the directory is empty"}},
 		{"nothing to write", func(p *pcoll.Pipeline) { parquet.Write(transforms.Create(p, 1), "x") }, []string{"parquet.Write: int: not a struct"}},
-		{"cannot be written", func(p *pcoll.Pipeline) { parquet.Write(transforms.Create(p, dated{}), "x") }, []string{"parquet.Write: field dated.At: a time.Time cannot be written as a date"}},
+		{"cannot be written", func(p *pcoll.Pipeline) { parquet.Write(transforms.Create(p, dated{}), "x") }, []string{
+			"parquet.Write: field dated.At: a time.Time cannot be written as a date",
+		}},
 		{"no rows in a group", write("x", parquet.RowGroupRows(0)), []string{"RowGroupRows is 0; want at least 1"}},
 		{"negative rows", write("x", parquet.RowGroupRows(-1)), []string{"RowGroupRows is -1"}},
 		{"codec", write("x", parquet.Compression(9)), []string{"Compression is codec 9; want None, Snappy, Gzip, Zstd or Lz4"}},

@@ -66,7 +66,13 @@ const (
 var codecs = [...]struct {
 	name  string
 	codec columns.Codec
-}{None: {"none", columns.Uncompressed}, Snappy: {"snappy", columns.Snappy}, Gzip: {"gzip", columns.Gzip}, Zstd: {"zstd", columns.Zstd}, Lz4: {"lz4", columns.Lz4Raw}}
+}{
+	None:   {"none", columns.Uncompressed},
+	Snappy: {"snappy", columns.Snappy},
+	Gzip:   {"gzip", columns.Gzip},
+	Zstd:   {"zstd", columns.Zstd},
+	Lz4:    {"lz4", columns.Lz4Raw},
+}
 
 // String returns the codec's name: none, snappy, gzip, zstd or lz4.
 func (c Codec) String() string {

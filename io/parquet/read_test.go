@@ -122,6 +122,44 @@ func TestWithoutEventTime(t *testing.T) {
 	ptest.Run(t, p)
 }
 
+// TestEventTimeLimits covers times that are rounded, that are close to the zero
+// time.Time, and that are beyond what event times can be.
+func TestEventTimeLimits(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.parquet")
+	zero := time.Time{}.Unix()
+	times := []struct {
+		at   time.Time
+		want connector.Time
+	}{
+		{time.Unix(0, -1), -1},
+		{time.Unix(1, 1_999_999), 1001},
+		{time.Unix(zero, 1), connector.Time(zero * 1000)},
+		{time.Unix(zero, -1), connector.Time(zero*1000 - 1)},
+		{time.Unix(1<<43, 0), 1 << 43 * 1000},
+		{time.Unix(1<<55, 0), connector.TimeOf(time.Unix(1<<55, 0))},
+		{time.Unix(-1<<55, 0), connector.MinTime},
+	}
+	rows := make([]click, len(times))
+	for i := range rows {
+		rows[i].Cost = int64(i)
+	}
+	write(t, path, rows)
+	p := pcoll.New("test")
+	in := parquet.Read[click](p, path, parquet.EventTime(func(c click) time.Time { return times[c.Cost].at }))
+	passert.That(t, in, func(got []passert.Element[click]) error {
+		for _, e := range got {
+			if c := times[e.Value.Cost]; e.Time != c.want {
+				return fmt.Errorf("%v is read as %v, want %v", c.at, e.Time, c.want)
+			}
+		}
+		if len(got) != len(times) {
+			return fmt.Errorf("%d rows, want %d", len(got), len(times))
+		}
+		return nil
+	})
+	ptest.Run(t, p)
+}
+
 // event has a time that may be missing.
 type event struct {
 	ID int64     `parquet:"id"`
