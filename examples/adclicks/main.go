@@ -128,7 +128,7 @@ func (c *config) generate() *pcoll.Pipeline {
 	p := pcoll.New("adclicks-generate")
 	g := newGenerator(c.seed, c.ads)
 	clicks := transforms.Map(transforms.GenerateSequence(p, 0, c.events), g.click)
-	parquet.Write(clicks, filepath.Join(c.dir, "clicks"), parquet.RowGroupRows(1<<18), parquet.Compression(parquet.Zstd))
+	parquet.Write(clicks, c.dir, parquet.RowGroupRows(1<<18), parquet.Compression(parquet.Zstd))
 	kafka.Write(clicks, kafka.Sink[Click]{
 		Brokers:     c.brokers,
 		Topic:       c.topic,
@@ -143,7 +143,8 @@ func (c *config) generate() *pcoll.Pipeline {
 // fromParquet counts the clicks in the files.
 func (c *config) fromParquet(t *table) *pcoll.Pipeline {
 	p := pcoll.New("adclicks-parquet")
-	t.collect(ClicksPerAd(parquet.Read[Click](p, filepath.Join(c.dir, "clicks", "*.parquet"), parquet.EventTime(Click.Time))))
+	clicks := parquet.Read[Click](p, filepath.Join(c.dir, "*.parquet"), parquet.EventTime(Click.Time))
+	t.collect(ClicksPerAd(clicks))
 	return p
 }
 
@@ -151,15 +152,16 @@ func (c *config) fromParquet(t *table) *pcoll.Pipeline {
 // there when it starts.
 func (c *config) fromKafka(t *table) *pcoll.Pipeline {
 	p := pcoll.New("adclicks-kafka")
-	t.collect(ClicksPerAd(kafka.Read(p, kafka.Source[Click]{
+	clicks := kafka.Read(p, kafka.Source[Click]{
 		Brokers:   c.brokers,
 		Topics:    []string{c.topic},
 		Decode:    kafka.JSON[Click],
 		EventTime: Click.Time,
 		Disorder:  disorder,
 		Start:     kafka.Earliest(),
-		Stop:      kafka.AtEnd(),
-	})))
+		Stop:      kafka.AtEnd(), // kafka.Never() for a live job
+	})
+	t.collect(ClicksPerAd(clicks))
 	return p
 }
 

@@ -9,8 +9,11 @@ import (
 // A Folder accumulates the elements of a pane. Add and Merge may change and
 // return their first argument; they must not keep or change the second.
 type Folder[V, Acc any] interface {
+	// Create returns the accumulator of no element.
 	Create() Acc
+	// Add returns acc with v in it.
 	Add(acc Acc, v V) Acc
+	// Merge returns acc with all of other in it.
 	Merge(acc, other Acc) Acc
 }
 
