@@ -177,7 +177,7 @@ func closing[T any](t *testing.T, r *reader[T]) {
 func resume[T any](t *testing.T, src connector.Source[T], s connector.Split, want []row) {
 	t.Helper()
 	for _, stop := range []int{0, 1, len(want) / 2, len(want) - 1, len(want)} {
-		if stop < 0 {
+		if stop < 0 || stop > len(want) {
 			continue
 		}
 		r := open(t, src, s, nil)
