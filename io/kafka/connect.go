@@ -54,15 +54,19 @@ type access struct {
 	clientID string
 	tls      *tls.Config
 	sasl     *SASL
+	dial     Dial
 	connect  time.Duration
 	retry    time.Duration
 }
+
+// Dial opens a connection to a broker; its address is host:port.
+type Dial func(ctx context.Context, network, address string) (net.Conn, error)
 
 const defaultConnect = 15 * time.Second
 
 // open connects. A later connection of a run may take as long as a broker's restart.
 func (a *access) open(ctx context.Context, later bool) (*kafkawire.Client, error) {
-	cfg := kafkawire.Config{Brokers: a.brokers, ClientID: a.clientID, TLS: a.tls, BootstrapTimeout: a.connect, RetryBudget: a.retry}
+	cfg := kafkawire.Config{Brokers: a.brokers, ClientID: a.clientID, TLS: a.tls, Dial: a.dial, BootstrapTimeout: a.connect, RetryBudget: a.retry}
 	if cfg.BootstrapTimeout == 0 {
 		cfg.BootstrapTimeout = defaultConnect
 	}

@@ -38,6 +38,8 @@ type Sink[T any] struct {
 	TLS *tls.Config
 	// SASL turns authentication on.
 	SASL *SASL
+	// Dial replaces net.Dialer, for proxies and tests.
+	Dial Dial
 	// ClientID is shown in the brokers' logs and quotas. Default "penstock".
 	ClientID string
 	// ConnectTimeout bounds the first connection, over all attempts. Default 15 seconds.
@@ -80,7 +82,7 @@ func newSink[T any](cfg Sink[T], report func(format string, args ...any)) *sink[
 	if cfg.DeliveryTimeout == 0 {
 		cfg.DeliveryTimeout = defaultDelivery
 	}
-	s := &sink[T]{cfg, access{cfg.Brokers, cfg.ClientID, cfg.TLS, cfg.SASL, cfg.ConnectTimeout, cfg.DeliveryTimeout}}
+	s := &sink[T]{cfg, access{cfg.Brokers, cfg.ClientID, cfg.TLS, cfg.SASL, cfg.Dial, cfg.ConnectTimeout, cfg.DeliveryTimeout}}
 	s.access.check(report)
 	return s
 }

@@ -50,6 +50,8 @@ type Source[T any] struct {
 	TLS *tls.Config
 	// SASL turns authentication on.
 	SASL *SASL
+	// Dial replaces net.Dialer, for proxies and tests.
+	Dial Dial
 	// ClientID is shown in the brokers' logs and quotas. Default "penstock".
 	ClientID string
 	// ConnectTimeout bounds the first connection, over all attempts. Default 15 seconds.
@@ -121,7 +123,7 @@ func newSource[T any](cfg Source[T], report func(format string, args ...any)) *s
 	if c.MaxBufferedBytes == 0 {
 		c.MaxBufferedBytes = defaultBuffered
 	}
-	s.access = access{c.Brokers, c.ClientID, c.TLS, c.SASL, c.ConnectTimeout, c.RetryTimeout}
+	s.access = access{c.Brokers, c.ClientID, c.TLS, c.SASL, c.Dial, c.ConnectTimeout, c.RetryTimeout}
 	s.access.check(report)
 	return s
 }
