@@ -187,7 +187,7 @@ func (d *doing[In, Out]) setup(env exec.Env) error {
 	x := exec.NewCtx(env.Context())
 	x.Op = d.op
 	if err := s.Setup(d.pc.BindFree(x)); err != nil {
-		return fmt.Errorf("Setup: %w", err)
+		return fmt.Errorf("calling Setup: %w", err)
 	}
 	return x.Err // of emitting to an Output, which has no element yet
 }
@@ -198,7 +198,7 @@ func (d *doing[In, Out]) close() error {
 		return nil
 	}
 	if err := t.Teardown(); err != nil {
-		return fmt.Errorf("Teardown: %w", err)
+		return fmt.Errorf("calling Teardown: %w", err)
 	}
 	return nil
 }

@@ -110,7 +110,7 @@ func TestLifecycleFailures(t *testing.T) {
 	var log []string
 	p := pcoll.New("test")
 	ParDo(ints(p), &witness{Log: &log, Fail: "Teardown"})
-	if err := open(t, p, "ParDo", 0).inst.Close(); err == nil || err.Error() != "Teardown: as told" {
+	if err := open(t, p, "ParDo", 0).inst.Close(); err == nil || err.Error() != "calling Teardown: as told" {
 		t.Errorf("Close returns %v", err)
 	}
 	p = pcoll.New("test")
@@ -118,7 +118,7 @@ func TestLifecycleFailures(t *testing.T) {
 	node := pcoll.Graph(p).Nodes[1]
 	env := host.NewOp(host.Place{Name: "ParDo", Count: 1, Context: t.Context(), Log: quiet})
 	sinks := []any{exec.Input[string](nil), exec.Input[int](nil)}
-	if _, err := node.Op.New(env, sinks); err == nil || err.Error() != "Setup: as told" {
+	if _, err := node.Op.New(env, sinks); err == nil || err.Error() != "calling Setup: as told" {
 		t.Errorf("New returns %v", err)
 	}
 }

@@ -79,9 +79,8 @@ var strategies = map[string]func(pcoll.PCollection[int64]) pcoll.PCollection[int
 }
 
 type parDo struct {
-	Add  int64
-	Odd  transforms.Output[int64]
-	seen int
+	Add int64
+	Odd transforms.Output[int64]
 }
 
 func (f *parDo) Process(c *pcoll.Context, e int64, emit pcoll.Emit[string]) error {

@@ -243,7 +243,7 @@ func (e expr) composite(kind strategy.TriggerKind, unit int64) (*strategy.Trigge
 func (e expr) windowFn(unit int64) (strategy.WindowFn, error) {
 	var n []int64
 	var err error
-	kind := e.name
+	var kind string
 	switch e.name {
 	case "FixedWindows", "CustomTimestampingFixedWindowsWindowFn":
 		kind = "fixed"

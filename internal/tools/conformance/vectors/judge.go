@@ -75,6 +75,7 @@ func (h *history) add(panes []Emitted) error {
 	}
 	for _, p := range panes {
 		if i := p.Pane.Index; i != 0 && i != (*h)[p.Window] {
+			//lint:ignore ST1005 this is the text that Beam's transcripts expect
 			return fmt.Errorf("Unexpected output: pane %v comes where index %d is next", p, (*h)[p.Window])
 		}
 		(*h)[p.Window] = p.Pane.Index + 1
@@ -94,12 +95,15 @@ func match(c *Case, want []Pane, got []Emitted) error {
 	}
 	if !m.from(0) {
 		if m.tries <= 0 {
+			//lint:ignore ST1005 this is the text that Beam's transcripts expect
 			return errors.New("Unmatched output: too many ways to match the expected panes")
 		}
+		//lint:ignore ST1005 this is the text that Beam's transcripts expect
 		return fmt.Errorf("Unmatched output: want %v, got %v", want[m.deepest], describe(got))
 	}
 	for i, by := range m.by {
 		if by < 0 {
+			//lint:ignore ST1005 this is the text that Beam's transcripts expect
 			return fmt.Errorf("Unexpected output: %v", got[i])
 		}
 	}

@@ -234,6 +234,7 @@ func (c *arrays) dictionary(body []byte, n int) error {
 }
 
 func (c *arrays) load(p *page) (err error) {
+	//lint:ignore SA1019 files written before it was deprecated have it
 	c.indexed = p.enc == format.RLEDictionary || p.enc == format.PlainDictionary
 	if !c.indexed {
 		return c.blobs.load(p.enc, p.body, p.defined)

@@ -161,6 +161,7 @@ func (r *pageReader) dictionary() (body []byte, n int, err error) {
 		return nil, 0, err
 	}
 	h := &r.next
+	//lint:ignore SA1019 files written before it was deprecated have it
 	if h.enc != format.Plain && h.enc != format.PlainDictionary {
 		return nil, 0, fmt.Errorf("page at %d: a dictionary encoded as %s", r.off, h.enc)
 	}

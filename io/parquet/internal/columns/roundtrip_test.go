@@ -92,7 +92,7 @@ type everyType struct {
 	PtrLeg  *leg
 	Legs    []leg `parquet:",list"`
 
-	hidden int
+	hidden int            //lint:ignore U1000 unexported fields are left alone
 	Left   map[string]int `parquet:"-"`
 }
 

@@ -50,7 +50,6 @@ type field struct {
 var (
 	timeType     = reflect.TypeFor[time.Time]()
 	durationType = reflect.TypeFor[time.Duration]()
-	bytesType    = reflect.TypeFor[[]byte]()
 )
 
 // ShapeOf derives the columns of T, which must be a struct. The rules are in the package's

@@ -79,6 +79,7 @@ func (c *column[G]) dictionary(body []byte, n int) error {
 }
 
 func (c *column[G]) load(p *page) error {
+	//lint:ignore SA1019 files written before it was deprecated have it
 	c.indexed = p.enc == format.RLEDictionary || p.enc == format.PlainDictionary
 	if !c.indexed {
 		return c.plain.load(p.enc, p.body, p.defined)
