@@ -61,6 +61,7 @@ var layers = []layer{
 
 	{"testing/...", "...", "github.com/google/go-cmp", "users import it in their tests: beside us it brings what shows differences"},
 	{"internal/harness", "...", "", "it drives any operator, for tests"},
+	{"internal/modeltest/...", "...", "pgregory.net/rapid", "it draws pipelines and runs them on every runner, for tests"},
 	{"examples/wordcount", "pcoll runners/direct transforms/... windowing triggers", "",
 		"the first pipeline shows what a user needs: no internal package, no library"},
 

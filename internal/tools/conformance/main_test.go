@@ -8,18 +8,20 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/penstock-dev/penstock/internal/tools/conformance/pipeline"
 	"github.com/penstock-dev/penstock/internal/tools/conformance/unit"
 	"github.com/penstock-dev/penstock/internal/tools/conformance/vectors"
 )
 
-// TestProjectVectors runs the project's own vectors, each case a subtest.
+// TestProjectVectors runs the project's own vectors, each case a subtest, in both ways.
 func TestProjectVectors(t *testing.T) {
 	for file, cases := range map[string]int{"scenarios.json": 44, "random_panes.json": 400} {
 		check(t, filepath.Join("testdata", file), cases)
 	}
 }
 
-// TestBeamTranscripts runs Apache Beam's trigger transcripts, which lie outside of the repository.
+// TestBeamTranscripts runs Apache Beam's trigger transcripts, which lie outside
+// of the repository, in both ways.
 func TestBeamTranscripts(t *testing.T) {
 	dir := os.Getenv("PENSTOCK_BEAM_VECTORS")
 	if dir == "" {
@@ -44,11 +46,15 @@ func check(t *testing.T, file string, want int) {
 		}
 		ran++
 		t.Run(r.Name, func(t *testing.T) {
+			t.Parallel()
 			if r.Err != nil {
 				t.Fatal(r.Err)
 			}
 			if err := unit.Check(r.Case); err != nil {
-				t.Error(err)
+				t.Errorf("unit: %v", err)
+			}
+			if err := pipeline.Check(r.Case); err != nil {
+				t.Errorf("pipeline: %v", err)
 			}
 		})
 	}
@@ -87,7 +93,10 @@ func TestTool(t *testing.T) {
 		{[]string{"-unit", good, bad}, 1, "1 passed, 2 failed", []string{"bad.json: a: general form", "bad.json: b: json: unknown field"}},
 		{[]string{"-unit", broken, good}, 1, "1 passed, 1 failed", []string{"broken.json: want a JSON list"}},
 		{[]string{"-unit", filepath.Join(dir, "none.json")}, 1, "0 passed, 1 failed", []string{"none.json"}},
-		{[]string{good}, 2, "", []string{"comes with the model suite"}},
+		{[]string{good}, 0, "1 passed, 0 failed", nil},
+		{[]string{good, bad}, 1, "1 passed, 2 failed", []string{"bad.json: a: direct runner", "local runner, workers 5", "bad.json: b: json: unknown field"}},
+		{[]string{broken, good}, 1, "1 passed, 1 failed", []string{"broken.json: want a JSON list"}},
+		{nil, 2, "", []string{"usage"}},
 		{[]string{"-unit"}, 2, "", []string{"usage"}},
 		{[]string{"-nothing"}, 2, "", []string{"usage"}},
 	} {
