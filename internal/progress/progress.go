@@ -121,22 +121,26 @@ func (s *Source) Last() exec.Time { return s.wm }
 
 // Watermark returns the source's watermark: the least of its splits' that are
 // not idle, Idle if all are, the end of time if all have ended and no further
-// split can come.
-func (s *Source) Watermark(splits []*Split, complete bool) exec.Time {
-	low, ended := exec.Idle, true
+// split can come. Before it says Idle it says where the furthest split came to,
+// and again is true: it is as if that one had become idle after the others.
+func (s *Source) Watermark(splits []*Split, complete bool) (wm exec.Time, again bool) {
+	low, far, ended := exec.Idle, exec.MinTime, true
 	for _, sp := range splits {
 		ended = ended && sp.ended
 		if !sp.ended {
-			low = min(low, sp.Watermark())
+			low, far = min(low, sp.Watermark()), max(far, sp.wm)
 		}
 	}
 	switch {
 	case ended && complete:
 		s.wm = exec.MaxTime
-		return s.wm
-	case low == exec.Idle:
-		return exec.Idle // all that could still deliver are idle, or none is assigned yet
+	case low != exec.Idle:
+		s.wm = max(s.wm, low)
+	case far > s.wm:
+		s.wm = far
+		return s.wm, true
+	default:
+		return exec.Idle, false // all that could still deliver are idle, or none is assigned yet
 	}
-	s.wm = max(s.wm, low)
-	return s.wm
+	return s.wm, false
 }

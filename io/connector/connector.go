@@ -29,7 +29,8 @@
 // reader that knows better implements [Watermarker]. The source's watermark is
 // the least of its splits', except those that are idle: a split is idle when its
 // reader confirmed throughout the idle timeout that nothing is unread ([Idler]);
-// a split that waits, fails or is not polled is not. A split that was just found
+// a split that waits, fails or is not polled is not. When all are, the watermark is
+// where the furthest came to, whichever became idle last. A split that was just found
 // holds the watermark from the moment it is assigned.
 //
 // # Sinks

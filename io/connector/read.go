@@ -310,7 +310,7 @@ func (r *reading[T]) advance(*exec.Ctx, []exec.Time) (exec.Time, bool) {
 	if r.from != nil { // the batch is not yet out: the watermark it leads to is not yet true
 		return r.source.Last(), false
 	}
-	return r.source.Watermark(r.tracks, r.op.Rediscover() == 0), false
+	return r.source.Watermark(r.tracks, r.op.Rediscover() == 0)
 }
 
 // Snapshot appends id and position of every split. A source's splits belong to

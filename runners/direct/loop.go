@@ -167,6 +167,9 @@ func (r *run) advance(n *node) error {
 			if err := r.call(n, func() { out, more = n.inst.Advance(r.c, n.in) }); err != nil {
 				return err
 			}
+			if more && out != exec.Idle {
+				n.out = max(n.out, out) // a source says where it came to, and then that it is idle
+			}
 		}
 	}
 	if n.root() && n.status == exec.Ended {
@@ -182,8 +185,8 @@ func (r *run) advance(n *node) error {
 
 // observe takes over the watermarks of the producers of n and reports whether
 // none of those that may still deliver has a say. Operators never see Idle: an
-// idle input counts as being where the least of the others is, or stays where it
-// was if there is none. Inputs that have ended do not count for that: the end
+// idle input counts as being where the least of the others is, or as where it
+// was itself if there is none. Inputs that have ended do not count for that: the end
 // of one stream says nothing of where another is.
 func (n *node) observe() (idle bool) {
 	low := exec.Idle
@@ -199,6 +202,8 @@ func (n *node) observe() (idle bool) {
 			n.in[i] = max(n.in[i], p.out)
 		case low != exec.Idle:
 			n.in[i] = max(n.in[i], low)
+		default:
+			n.in[i] = max(n.in[i], p.out)
 		}
 	}
 	return idle && low == exec.Idle

@@ -12,7 +12,7 @@ type outlet struct {
 	queues  []*queue
 	from    *opState
 	flush   func(*exec.Ctx)
-	sent    exec.Time // watermark last sent
+	sent    [2]exec.Time // what the operator said last
 }
 
 // Send passes a batch to a consumer.
@@ -52,26 +52,31 @@ type inlet struct {
 	count   *exec.Counter // elements received over a keyed exchange, or nil
 }
 
-// watermark returns the least watermark of the channel's producers, or Idle.
-func (n *inlet) watermark() exec.Time {
-	low, idle := exec.Idle, false
+// watermark returns the least watermark of the channel's producers, or Idle, and
+// where the furthest of those that have not ended came to.
+func (n *inlet) watermark() (w, last exec.Time) {
+	low, idle, last := exec.Idle, false, exec.MinTime
 	for _, q := range n.queues {
 		idle = idle || q.time == exec.Idle
 		if q.time < exec.MaxTime {
 			low = min(low, q.time)
 		}
+		if !q.ended {
+			last = max(last, q.last)
+		}
 	}
 	if low == exec.Idle && !idle {
-		return exec.MaxTime
+		return exec.MaxTime, exec.MaxTime
 	}
-	return low // one that has ended says nothing of where an idle one is
+	return low, last // one that has ended says nothing of where an idle one is
 }
 
 // inQueue is a queue with what the consumer knows of its producer.
 type inQueue struct {
 	q     *queue
 	inlet *inlet
-	time  exec.Time // watermark
+	time  exec.Time // watermark, Idle if it has no say
+	last  exec.Time // what it was before it was Idle
 	turn  int       // marker at which the queue is held, or -1
 	ended bool
 	batch exec.Batch // partly fed
@@ -83,11 +88,11 @@ type opState struct {
 	op   *plan.Op
 	env  opEnv
 	inst exec.Instance
-	src  []func() exec.Time // watermark of each input, Idle if it has no say
-	now  []exec.Time        // what src said last
-	in   []exec.Time        // what the operator knows of its inputs: never goes back
-	out  exec.Time          // own output watermark
-	idle bool               // all inputs are idle and nothing is held: no say
+	src  []func() (w, last exec.Time) // watermark of each input, or Idle and what it was before
+	now  [][2]exec.Time               // what src said last
+	in   []exec.Time                  // what the operator knows of its inputs: never goes back
+	out  exec.Time                    // own output watermark
+	idle bool                         // all inputs are idle and nothing is held: no say
 	root rootState
 }
 
@@ -103,25 +108,29 @@ const (
 )
 
 // refresh reads the watermarks of the inputs. An idle input counts as being
-// where the least of the live ones is, or stays where it was if there is none;
+// where the least of the live ones is, or as where it was itself if there is none;
 // one that has ended says nothing of where another is.
 func (o *opState) refresh() {
 	low := exec.Idle
 	o.idle = false
 	for i, f := range o.src {
-		o.now[i] = f()
-		o.idle = o.idle || o.now[i] == exec.Idle
-		if o.now[i] < exec.MaxTime {
-			low = min(low, o.now[i])
+		w, last := f()
+		o.now[i] = [2]exec.Time{w, last}
+		o.idle = o.idle || w == exec.Idle
+		if w < exec.MaxTime {
+			low = min(low, w)
 		}
 	}
-	for i, w := range o.now {
-		if w == exec.Idle {
+	for i, now := range o.now {
+		w := now[0]
+		switch {
+		case w != exec.Idle:
+		case low != exec.Idle:
 			w = low
+		default:
+			w = now[1]
 		}
-		if w != exec.Idle {
-			o.in[i] = max(o.in[i], w)
-		}
+		o.in[i] = max(o.in[i], w)
 	}
 	o.idle = o.idle && low == exec.Idle
 }
@@ -149,10 +158,11 @@ func (o *opState) advance(c *exec.Ctx, now exec.Time) (more bool) {
 	return more
 }
 
-// say returns the operator's watermark as consumers see it.
-func (o *opState) say() exec.Time {
+// say returns the operator's watermark as consumers see it, and, where that is
+// Idle, what it was before.
+func (o *opState) say() (w, last exec.Time) {
 	if o.idle {
-		return exec.Idle
+		return exec.Idle, o.out
 	}
-	return o.out
+	return o.out, o.out
 }

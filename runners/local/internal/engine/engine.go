@@ -55,7 +55,8 @@ const (
 type message struct {
 	kind  kind
 	batch exec.Batch
-	time  exec.Time // of watermark
+	time  exec.Time // of watermark, or Idle
+	last  exec.Time // what it was before it was Idle
 	turn  int       // of turn
 }
 

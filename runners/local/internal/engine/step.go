@@ -195,7 +195,7 @@ func (t *Task) feedBatch(q *inQueue) {
 func (t *Task) control(q *inQueue, m message) {
 	switch m.kind {
 	case watermark:
-		q.time = m.time
+		q.time, q.last = m.time, m.last
 	case turn:
 		q.turn = m.turn
 		return
@@ -282,7 +282,7 @@ func (t *Task) pass() {
 // moved reports whether some watermark is ahead of what consumers know.
 func (t *Task) moved() bool {
 	for _, o := range t.outs {
-		if o.from.say() != o.sent {
+		if w, last := o.from.say(); o.sent != [2]exec.Time{w, last} {
 			return true
 		}
 	}
@@ -299,9 +299,9 @@ func (t *Task) flush() {
 	}
 	for _, o := range t.outs {
 		o.flush(t.c)
-		if w := o.from.say(); w != o.sent {
-			o.sent = w
-			o.control(message{kind: watermark, time: w})
+		if w, last := o.from.say(); o.sent != [2]exec.Time{w, last} {
+			o.sent = [2]exec.Time{w, last}
+			o.control(message{kind: watermark, time: w, last: last})
 		}
 	}
 	t.dirty, t.flushed = false, t.eng.opt.Clock.Now()

@@ -72,7 +72,7 @@ func (t *Task) inlet(c *plan.Channel, q *queue) {
 		in = &inlet{channel: c}
 		t.inlets = append(t.inlets, in)
 	}
-	iq := &inQueue{q: q, inlet: in, time: exec.MinTime, turn: -1}
+	iq := &inQueue{q: q, inlet: in, time: exec.MinTime, last: exec.MinTime, turn: -1}
 	in.queues = append(in.queues, iq)
 	t.queues = append(t.queues, iq)
 }
@@ -82,7 +82,7 @@ func (t *Task) build() error {
 	ops := t.Stage.Ops
 	t.ops = make([]*opState, len(ops))
 	for i, op := range ops {
-		t.ops[i] = &opState{op: op, out: exec.MinTime, in: make([]exec.Time, len(op.Ins)), now: make([]exec.Time, len(op.Ins))}
+		t.ops[i] = &opState{op: op, out: exec.MinTime, in: make([]exec.Time, len(op.Ins)), now: make([][2]exec.Time, len(op.Ins))}
 		t.byOp[op] = t.ops[i]
 	}
 	for i := len(ops) - 1; i >= 0; i-- {
@@ -130,7 +130,7 @@ func (t *Task) instantiate(o *opState) (err error) {
 func (t *Task) writer(o *opState, ch *plan.Channel) any {
 	for _, out := range t.outs {
 		if out.channel == ch {
-			out.from, out.sent = o, exec.MinTime
+			out.from, out.sent = o, [2]exec.Time{exec.MinTime, exec.MinTime}
 			w := ch.Edge.Writer(ch.Route, len(out.queues), out)
 			out.flush = w.Flush
 			return w.In
@@ -149,7 +149,7 @@ func (t *Task) wireInputs(o *opState) {
 			continue
 		}
 		// A gathering or forwarding channel may not reach this worker: then the input ends at once.
-		src := func() exec.Time { return exec.MaxTime }
+		src := func() (w, last exec.Time) { return exec.MaxTime, exec.MaxTime }
 		for _, n := range t.inlets {
 			if n.channel == in.Channel {
 				n.feed = in.Channel.Edge.Feeder(o.inst.In[i])
