@@ -11,7 +11,6 @@ import (
 	"github.com/twmb/franz-go/pkg/kfake"
 	"github.com/twmb/franz-go/pkg/kgo"
 
-	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/io/connector"
 	"github.com/penstock-dev/penstock/io/connector/connectortest"
 	"github.com/penstock-dev/penstock/pcoll"
@@ -219,16 +218,20 @@ type bag[T any] struct {
 func collect[T any](in pcoll.PCollection[T]) *bag[T] {
 	b := &bag[T]{added: make(chan struct{}, 1)}
 	transforms.ForEach(in, func(_ *pcoll.Context, v T) error {
-		b.mu.Lock()
-		b.elems = append(b.elems, v)
-		b.mu.Unlock()
-		select {
-		case b.added <- struct{}{}:
-		default:
-		}
+		b.add(v)
 		return nil
 	})
 	return b
+}
+
+func (b *bag[T]) add(v T) {
+	b.mu.Lock()
+	b.elems = append(b.elems, v)
+	b.mu.Unlock()
+	select {
+	case b.added <- struct{}{}:
+	default:
+	}
 }
 
 func (b *bag[T]) all() []T {
@@ -260,12 +263,9 @@ func start(t *testing.T, p *pcoll.Pipeline, workers int) *local.Job {
 	if err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		job.Cancel()
+		job.Wait()
+	})
 	return job
-}
-
-func seconds(s ...int64) (out []exec.Time) {
-	for _, x := range s {
-		out = append(out, exec.Time(x*1000))
-	}
-	return out
 }
