@@ -14,10 +14,9 @@ import (
 
 // partial is what one worker combined of a key and window before the exchange.
 type partial[K comparable, Acc any] struct {
-	Key      K
-	Acc      Acc
-	N        int64
-	Min, Max exec.Time // of the event times of the N elements
+	Key K
+	Acc Acc
+	N   int64 // elements
 }
 
 // partialCoder encodes partials with the accumulator coder of the combiner.
@@ -26,13 +25,10 @@ type partialCoder[K comparable, Acc any] struct {
 	acc coders.Coder[Acc]
 }
 
-// Append appends the number of elements, their times, key and accumulator.
-func (p partialCoder[K, Acc]) Append(dst []byte, v partial[K, Acc]) (_ []byte, err error) {
-	out := dst
-	for _, n := range [...]int64{v.N, int64(v.Min), int64(v.Max)} {
-		out = binary.AppendVarint(out, n)
-	}
-	if out, err = p.key.Append(out, v.Key); err != nil {
+// Append appends the number of elements, key and accumulator.
+func (p partialCoder[K, Acc]) Append(dst []byte, v partial[K, Acc]) ([]byte, error) {
+	out, err := p.key.Append(binary.AppendVarint(dst, v.N), v.Key)
+	if err != nil {
 		return dst, err
 	}
 	if out, err = p.acc.Append(out, v.Acc); err != nil {
@@ -43,16 +39,12 @@ func (p partialCoder[K, Acc]) Append(dst []byte, v partial[K, Acc]) (_ []byte, e
 
 // Decode reads what Append wrote.
 func (p partialCoder[K, Acc]) Decode(src []byte) (v partial[K, Acc], rest []byte, err error) {
-	var f [3]int64
-	for i := range f {
-		n, k := binary.Varint(src)
-		if k <= 0 {
-			return v, nil, errors.New("transforms: a partial result is cut off in its header")
-		}
-		f[i], src = n, src[k:]
+	n, k := binary.Varint(src)
+	if k <= 0 {
+		return v, nil, errors.New("transforms: a partial result is cut off in its header")
 	}
-	v.N, v.Min, v.Max = f[0], exec.Time(f[1]), exec.Time(f[2])
-	if v.Key, src, err = p.key.Decode(src); err != nil {
+	v.N = n
+	if v.Key, src, err = p.key.Decode(src[k:]); err != nil {
 		return v, nil, err
 	}
 	v.Acc, rest, err = p.acc.Decode(src)
@@ -142,9 +134,8 @@ func (m *mark) Restore(src []byte) error {
 
 // held is what is held back of a key and window.
 type held[Acc any] struct {
-	acc      Acc
-	n        int64
-	min, max exec.Time
+	acc Acc
+	n   int64
 }
 
 type combining[K comparable, V, Acc, Out any] struct {
@@ -215,12 +206,11 @@ func (x *combining[K, V, Acc, Out]) add(c *exec.Ctx, e pcoll.KV[K, V]) {
 	}
 	h, fresh := x.table.At(x.key.Hash(e.Key), e.Key)
 	if fresh {
-		*h = held[Acc]{x.comb.Create(), 0, c.Time, c.Time}
+		h.acc = x.comb.Create()
 		x.count++
 	}
 	h.acc = x.comb.Add(h.acc, e.Value)
 	h.n++
-	h.min, h.max = min(h.min, c.Time), max(h.max, c.Time)
 	x.taken++
 	if x.count >= maxHeld {
 		x.flush(c)
@@ -241,13 +231,12 @@ func (x *combining[K, V, Acc, Out]) flush(c *exec.Ctx) {
 	for x.held.Len() > 0 {
 		w := x.held.List()[0]
 		tab := x.held.Find(w)
-		c.Window = w
+		c.Time, c.Window = w.Max(), w
 		for i := range tab.Chunks() {
 			chunk := tab.Chunk(i)
 			for j := range chunk {
 				h := &chunk[j].Value
-				c.Time = h.max
-				x.down(c, partial[K, Acc]{chunk[j].Key, h.acc, h.n, h.min, h.max})
+				x.down(c, partial[K, Acc]{chunk[j].Key, h.acc, h.n})
 			}
 		}
 		x.held.Drop(w)

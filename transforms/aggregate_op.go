@@ -68,7 +68,8 @@ func advance(f func(*exec.Ctx, exec.Time) (exec.Time, bool)) func(*exec.Ctx, []e
 func partials[K comparable, V, Acc any](op int32, f func(*exec.Ctx, K, panes.Partial[Acc])) exec.Input[partial[K, Acc]] {
 	return func(c *exec.Ctx, p partial[K, Acc]) {
 		c.Op = op
-		f(c, p.Key, panes.Partial[Acc]{Acc: p.Acc, N: p.N, Min: p.Min, Max: p.Max})
+		// Elements are combined only where single times do not matter (Lift).
+		f(c, p.Key, panes.Partial[Acc]{Acc: p.Acc, N: p.N, Min: c.Time, Max: c.Time})
 	}
 }
 
