@@ -259,7 +259,7 @@ func To[T any](b *Builder, like *graph.Collection) PCollection[T] {
 	b.settle()
 	c := b.p.g.NewCollection(reflect.TypeFor[T](), exec.NewEdge[T]())
 	if like != nil {
-		c.Strategy, c.Pending, c.Bounded = like.Strategy, like.Pending, like.Bounded
+		c.Strategy, c.Pending, c.Bounded, c.Retracts = like.Strategy, like.Pending, like.Bounded, like.Retracts
 	}
 	b.node.Outputs = append(b.node.Outputs, c)
 	if b.bad {

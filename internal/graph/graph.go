@@ -22,7 +22,10 @@ type Collection struct {
 	// whoever looks at windows assigns them from the element's time.
 	Pending bool
 	Bounded bool
-	From    *Node // producer
+	// Retracts says that elements may be withdrawals (exec.Kind): results of a
+	// grouping in retracting mode, and whatever follows from them.
+	Retracts bool
+	From     *Node // producer
 	Out     int   // which output of it
 }
 
@@ -38,6 +41,9 @@ func (c *Collection) String() string {
 	if !c.Bounded {
 		s += " unbounded"
 	}
+	if c.Retracts {
+		s += " retracting"
+	}
 	return s
 }
 
@@ -50,11 +56,12 @@ const (
 	Keyed                   // to the owner of the key group of Route
 	Spread                  // evenly, batch by batch
 	Gather                  // all to worker 0
+	Broadcast               // all to every worker
 )
 
 // String returns the name of the exchange.
 func (e Exchange) String() string {
-	return [...]string{"forward", "keyed", "spread", "gather"}[e]
+	return [...]string{"forward", "keyed", "spread", "gather", "broadcast"}[e]
 }
 
 // An Input is a collection that a node consumes.
@@ -79,6 +86,7 @@ const (
 	Flatten
 	Reshuffle
 	ParDo
+	StatefulParDo
 )
 
 // A Node is a transform applied to collections.
