@@ -26,7 +26,7 @@ type Collection struct {
 	// grouping in retracting mode, and whatever follows from them.
 	Retracts bool
 	From     *Node // producer
-	Out     int   // which output of it
+	Out      int   // which output of it
 }
 
 // String prints the collection's number, type and windowing.
@@ -52,11 +52,11 @@ type Exchange uint8
 
 // The kinds of exchange.
 const (
-	Forward Exchange = iota // stay on the worker
-	Keyed                   // to the owner of the key group of Route
-	Spread                  // evenly, batch by batch
-	Gather                  // all to worker 0
-	Broadcast               // all to every worker
+	Forward   Exchange = iota // stay on the worker
+	Keyed                     // to the owner of the key group of Route
+	Spread                    // evenly, batch by batch
+	Gather                    // all to worker 0
+	Broadcast                 // all to every worker
 )
 
 // String returns the name of the exchange.
