@@ -86,7 +86,8 @@ func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcol
 	out := pcoll.To[Out](b, like)
 	op := &parDoOp[In, Out]{fn: fn, skew: skew}
 	if usable {
-		op.outputs = declareOutputs(b, fn, like)
+		op.fields = findFields(b, fn, outputFields)
+		declareOutputs(b, fn, op.fields, like)
 	}
 	b.Node().Structure = graph.ParDo
 	b.Add(op)
@@ -126,9 +127,9 @@ func checkMethods[Out any](b *pcoll.Builder, fn any) {
 
 // parDoOp runs a DoFn.
 type parDoOp[In, Out any] struct {
-	fn      DoFn[In, Out]
-	skew    int64
-	outputs [][]int // fields that are further outputs, in their order
+	fn     DoFn[In, Out]
+	skew   int64
+	fields boundFields
 }
 
 func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
@@ -138,7 +139,7 @@ func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) 
 		worker := reflect.New(v.Type().Elem())
 		worker.Elem().Set(v.Elem())
 		d.fn = worker.Interface().(DoFn[In, Out])
-		bindOutputs(worker.Elem(), o.outputs, env, outs[1:])
+		bindOutputs(worker.Elem(), o.fields, env, outs[1:])
 	}
 	d.start, _ = d.fn.(BundleStarter)
 	d.end, _ = d.fn.(BundleFinisher[Out])
