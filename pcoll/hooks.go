@@ -238,10 +238,11 @@ type assignOp[T any] struct{ fn strategy.WindowFn }
 
 func (o assignOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	down, n, none := outs[0].(exec.Input[T]), env.Counter(exec.Emitted(0)), env.Counter(exec.NoWindow)
+	fn := strategy.ForWorker(o.fn)
 	var buf []exec.Window
 	return exec.Instance{In: []any{exec.Input[T](func(c *exec.Ctx, v T) {
 		w := c.Window
-		buf = o.fn.Assign(buf[:0], c.Time)
+		buf = fn.Assign(buf[:0], c.Time)
 		n.N += int64(len(buf))
 		if len(buf) == 0 {
 			none.N++
