@@ -80,10 +80,13 @@ func declareOutputs(b *pcoll.Builder, fn any, fields boundFields, like *graph.Co
 	}
 }
 
-// bindOutputs binds the output fields of a worker's copy; the function's own
-// output is number 0.
-func bindOutputs(copied reflect.Value, fields boundFields, env exec.Env, downs []any) {
-	for i, f := range fieldsAt[outputField](fields, outputFields, copied) {
-		f.bind(downs[i], env.Counter(exec.Emitted(i+1)))
+// bindOutputs binds the output fields of a worker's copy to outs from number
+// first on; those before are the function's own.
+func bindOutputs(worker reflect.Value, fields boundFields, env exec.Env, outs []any, first int) {
+	if len(fields[outputFields]) == 0 {
+		return
+	}
+	for i, f := range fieldsAt[outputField](fields, outputFields, worker) {
+		f.bind(outs[first+i], env.Counter(exec.Emitted(first+i)))
 	}
 }

@@ -133,16 +133,8 @@ type parDoOp[In, Out any] struct {
 }
 
 func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	d := &doing[In, Out]{fn: o.fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, o.skew),
-		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]), env.Counter(exec.Emitted(0)))}
-	if v := reflect.ValueOf(o.fn); v.Kind() == reflect.Pointer {
-		worker := reflect.New(v.Type().Elem())
-		worker.Elem().Set(v.Elem())
-		d.fn = worker.Interface().(DoFn[In, Out])
-		bindOutputs(worker.Elem(), o.fields, env, outs[1:])
-	}
-	d.start, _ = d.fn.(BundleStarter)
-	d.end, _ = d.fn.(BundleFinisher[Out])
+	d, worker := newDoing(env, o.fn, o.skew, outs[0])
+	bindOutputs(worker, o.fields, env, outs, 1)
 	d.process = d.kernel()
 	inst := exec.Instance{In: []any{d.process}, Close: d.close}
 	if d.start != nil || d.end != nil {
@@ -152,6 +144,22 @@ func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) 
 		return exec.Instance{}, err
 	}
 	return inst, nil
+}
+
+// newDoing makes a worker's copy of fn. The struct that it is, if it is one by
+// pointer, is returned for its fields to be bound.
+func newDoing[In, Out any](env exec.Env, fn DoFn[In, Out], skew int64, out any) (d *doing[In, Out], worker reflect.Value) {
+	d = &doing[In, Out]{fn: fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, skew),
+		emit: pcoll.EmitTo(out.(exec.Input[Out]), env.Counter(exec.Emitted(0)))}
+	if v := reflect.ValueOf(fn); v.Kind() == reflect.Pointer {
+		copied := reflect.New(v.Type().Elem())
+		worker = copied.Elem()
+		worker.Set(v.Elem())
+		d.fn = copied.Interface().(DoFn[In, Out])
+	}
+	d.start, _ = d.fn.(BundleStarter)
+	d.end, _ = d.fn.(BundleFinisher[Out])
+	return d, worker
 }
 
 // doing is a DoFn on one worker.
@@ -206,17 +214,26 @@ func (d *doing[In, Out]) close() error {
 
 // inBundle is process for a DoFn that is told of bundles.
 func (d *doing[In, Out]) inBundle(c *exec.Ctx, e In) {
-	if !d.open {
-		d.open = true
-		c.Op = d.op
-		if d.start != nil {
-			if err := d.start.StartBundle(d.pc.BindFree(c)); err != nil {
-				c.Fail(fmt.Errorf("StartBundle: %w", err))
-				return
-			}
-		}
+	if d.begin(c) {
+		d.process(c, e)
 	}
-	d.process(c, e)
+}
+
+// begin begins a bundle unless one has begun, and reports whether that went well.
+func (d *doing[In, Out]) begin(c *exec.Ctx) bool {
+	if d.open {
+		return true
+	}
+	d.open = true
+	if d.start == nil {
+		return true
+	}
+	c.Op = d.op
+	if err := d.start.StartBundle(d.pc.BindFree(c)); err != nil {
+		c.Fail(fmt.Errorf("StartBundle: %w", err))
+		return false
+	}
+	return true
 }
 
 func (d *doing[In, Out]) turn(c *exec.Ctx) {
