@@ -78,6 +78,9 @@ func EmitTo[T any](down exec.Input[T], n *exec.Counter) Emit[T] {
 	}
 }
 
+// GroupValues returns the values of g, which must not be changed.
+func GroupValues[V any](g Group[V]) []V { return g.vals }
+
 // A Builder adds one transform to a pipeline.
 type Builder struct {
 	p      *Pipeline

@@ -69,6 +69,9 @@ type Input struct {
 	Col      *Collection
 	Exchange Exchange
 	Route    any // func(T) uint64, of Keyed
+	// Side is the windowing of a side input, by which main windows are mapped to
+	// its windows; nil of a main input. Elements of a side input are panes.
+	Side *strategy.Strategy
 }
 
 // Structure says what a node means, for what must look into nodes: planners,
