@@ -4,6 +4,7 @@ import (
 	"reflect"
 
 	"github.com/penstock-dev/penstock/pcoll"
+	"github.com/penstock-dev/penstock/side"
 )
 
 // A fieldKind is a kind of field that means something to the transform of a
@@ -15,7 +16,10 @@ type fieldKind struct {
 }
 
 // The kinds of field. A pointer to a field implements at most one of them.
-var outputFields = &fieldKind{"an output", reflect.TypeFor[outputField]()}
+var (
+	outputFields = &fieldKind{"an output", reflect.TypeFor[outputField]()}
+	sideFields   = &fieldKind{"a side input", reflect.TypeFor[side.Bindable]()}
+)
 
 // boundFields is where the fields of each kind are in the struct of a DoFn, in
 // the order of their declaration. It is the only reflection over a DoFn's

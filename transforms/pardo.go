@@ -7,6 +7,7 @@ import (
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
 	"github.com/penstock-dev/penstock/pcoll"
+	"github.com/penstock-dev/penstock/side"
 )
 
 // A DoFn processes elements one by one and emits any number of results.
@@ -14,6 +15,7 @@ import (
 //	type parse struct {
 //		Strict bool                        // exported fields are configuration
 //		Bad    transforms.Output[string]   // a further output
+//		Known  side.Map[string, User]      // a side input: side.AsMap(users)
 //		lines  int                         // unexported fields are scratch
 //	}
 //
@@ -73,7 +75,7 @@ type Teardowner interface {
 
 // ParDo applies fn to each element, once for each of the element's windows, and
 // returns what it emits. fn is a pointer to a struct, or a value without
-// [Output] fields. Options are pcoll.Named and [AllowedSkew].
+// [Output] fields and views of package side. Options are pcoll.Named and [AllowedSkew].
 func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcoll.Option) pcoll.PCollection[Out] {
 	b := pcoll.NewBuilder(in.Pipeline(), "ParDo", opts...)
 	skew := takeSkew(b)
@@ -86,7 +88,8 @@ func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcol
 	out := pcoll.To[Out](b, like)
 	op := &parDoOp[In, Out]{fn: fn, skew: skew}
 	if usable {
-		op.fields = findFields(b, fn, outputFields)
+		op.fields = findFields(b, fn, outputFields, sideFields)
+		op.sides = declareSides(b, like, sidesOf(b, fn, op.fields)...)
 		declareOutputs(b, fn, op.fields, like)
 	}
 	b.Node().Structure = graph.ParDo
@@ -110,7 +113,6 @@ func checkDoFn(b *pcoll.Builder, fn any) bool {
 // checkMethods reports methods that have the name of a lifecycle method and not
 // its type: they would never be called.
 func checkMethods[Out any](b *pcoll.Builder, fn any) {
-	t := reflect.TypeOf(fn)
 	for _, m := range []struct {
 		name string
 		want reflect.Type
@@ -118,10 +120,16 @@ func checkMethods[Out any](b *pcoll.Builder, fn any) {
 		{"Setup", reflect.TypeFor[Setupper]()}, {"StartBundle", reflect.TypeFor[BundleStarter]()},
 		{"FinishBundle", reflect.TypeFor[BundleFinisher[Out]]()}, {"Teardown", reflect.TypeFor[Teardowner]()},
 	} {
-		if got, ok := t.MethodByName(m.name); ok && !t.Implements(m.want) {
-			b.Errorf("%T.%s is a %v, which is not called; want %s%s", fn, m.name, reflect.ValueOf(fn).Method(got.Index).Type(),
-				m.name, m.want.Method(0).Type.String()[len("func"):])
-		}
+		checkMethod(b, fn, m.name, m.want)
+	}
+}
+
+// checkMethod reports a method of that name that is not the one of the interface want.
+func checkMethod(b *pcoll.Builder, fn any, name string, want reflect.Type) {
+	t := reflect.TypeOf(fn)
+	if got, ok := t.MethodByName(name); ok && !t.Implements(want) {
+		b.Errorf("%T.%s is a %v, which is not called; want %s%s", fn, name, reflect.ValueOf(fn).Method(got.Index).Type(),
+			name, want.Method(0).Type.String()[len("func"):])
 	}
 }
 
@@ -130,6 +138,7 @@ type parDoOp[In, Out any] struct {
 	fn     DoFn[In, Out]
 	skew   int64
 	fields boundFields
+	sides  *sideInputs // nil without
 }
 
 func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
@@ -139,6 +148,11 @@ func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) 
 	inst := exec.Instance{In: []any{d.process}, Close: d.close}
 	if d.start != nil || d.end != nil {
 		inst.In[0], inst.Turn = exec.Input[In](d.inBundle), d.turn
+	}
+	if o.sides != nil {
+		gate := gateOf(env, o.sides, nil, inst.In[0].(exec.Input[In]))
+		bindSides(gate, fieldsAt[side.Bindable](o.fields, sideFields, worker)...)
+		inst = behind(gate, inst)
 	}
 	if err := d.setup(env); err != nil {
 		return exec.Instance{}, err

@@ -46,9 +46,11 @@ var layers = []layer{
 
 	{"state", "coders internal/exec internal/graph internal/strategy internal/table pcoll", "", pure},
 	{"timers", "coders internal/exec internal/graph internal/strategy internal/table pcoll", "", pure},
-	{"side", "coders internal/exec internal/graph internal/strategy internal/table pcoll windowing", "", pure},
+	{"internal/sideinput", "coders internal/exec internal/graph internal/panes internal/strategy pcoll", "",
+		"what side inputs are made of, without the types that users see"},
+	{"side", "coders internal/exec internal/sideinput pcoll", "", pure},
 	{"transforms/combine", "coders", "", pure},
-	{"transforms", under + " io/connector pcoll state timers side triggers windowing transforms/combine", "",
+	{"transforms", under + " internal/sideinput io/connector pcoll state timers side triggers windowing transforms/combine", "",
 		"a transform is an operator behind exec's contract: it needs no runner, so each runs it"},
 
 	{"runners/direct/...", under + " internal/host io/connector pcoll runners/direct/...", "", runner},
@@ -75,7 +77,8 @@ var layers = []layer{
 // stdOnly are the packages that need the standard library only, all the way down.
 var stdOnly = []string{
 	"coders", "pcoll", "transforms", "transforms/combine", "windowing", "triggers", "state", "timers", "side", "runners/direct",
-	"io/connector", "internal/exec", "internal/graph", "internal/host", "internal/panes", "internal/progress", "internal/strategy", "internal/table",
+	"io/connector", "internal/exec", "internal/graph", "internal/host", "internal/panes", "internal/progress", "internal/sideinput",
+	"internal/strategy", "internal/table",
 }
 
 // imports lists for each package that is not of the standard library what it imports.
