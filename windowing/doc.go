@@ -11,6 +11,10 @@
 //		windowing.AllowedLateness(time.Hour),
 //		windowing.Accumulating())
 //
+// [Calendar] makes days, weeks, months and years of a time zone, [SessionsBy]
+// sessions whose gap the element says, [Custom] and [CustomOf] the windows of a
+// function of one's own.
+//
 // Windows take effect at the next grouping (GroupByKey, CombinePerKey and what
 // is made of them). Until then an element is passed on once, however many
 // windows it is in; only a function that can look at its window (a ParDo, a

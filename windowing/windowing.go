@@ -13,15 +13,22 @@ import (
 
 // Into puts the elements of in into the windows of fn, and sets how panes fire
 // by its options: those of this package, and pcoll.Named. Times and panes of
-// elements stay as they are.
-func Into[T any](in pcoll.PCollection[T], fn Fn, opts ...pcoll.Option) pcoll.PCollection[T] {
+// elements stay as they are. fn looks at the time of elements (a [Fn]) or at
+// the elements too (a [FnOf] of their type).
+func Into[T any, F Fn | FnOf[T]](in pcoll.PCollection[T], fn F, opts ...pcoll.Option) pcoll.PCollection[T] {
 	b := pcoll.NewBuilder(in.Pipeline(), "Window", opts...)
 	like := pcoll.From(b, in)
-	s, pending := change(b, like, fn)
-	out := pcoll.To[T](b, &graph.Collection{Strategy: s, Pending: pending, Bounded: like.Bounded, Retracts: like.Retracts})
+	op := exec.Op(intoOp[T]{})
+	plain, _ := any(fn).(Fn)
+	of, byElement := any(fn).(FnOf[T])
+	if byElement {
+		plain, op = Fn{fn: of.fn, bad: of.bad}, intoOfOp[T]{of.by}
+	}
+	s, pending := change(b, like, plain)
+	out := pcoll.To[T](b, &graph.Collection{Strategy: s, Pending: pending && !byElement, Bounded: like.Bounded, Retracts: like.Retracts})
 	b.Node().Structure = graph.WindowInto
 	b.Node().Strategy = s
-	b.Add(intoOp[T]{})
+	b.Add(op)
 	return out
 }
 

@@ -159,7 +159,7 @@ func (f CalendarWindows) midnight(day int64) int64 {
 		_, offset := t.Zone()
 		_, end := t.ZoneBounds() // of this offset
 		shown := max(want-int64(offset), at)
-		if end.IsZero() || shown < end.Unix() {
+		if end.IsZero() || shown < end.Unix() || end.Unix() <= at { // the last: package time loses its way in the year 292277
 			return shown
 		}
 		at = end.Unix()

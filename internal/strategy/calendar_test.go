@@ -105,6 +105,17 @@ var calendarTimes = rapid.Custom(func(t *rapid.T) exec.Time {
 	return exec.Time(rapid.Int64Range(-5e12, 5e12).Draw(t, "at"))
 })
 
+// TestCalendarFarAway covers a year in which package time gives no end of an offset.
+func TestCalendarFarAway(t *testing.T) {
+	fn := calendar(Days, 1, "Europe/Berlin")
+	day := func(year int) exec.Time { return exec.Time(time.Date(year, 1, 1, 12, 0, 0, 0, time.UTC).Unix() * 1000) }
+	for _, year := range []int{-290_000, 290_000, 292_276, 292_277, 292_278, 294_000} {
+		if w := fn.Window(day(year)); !w.Contains(day(year)) || w.End-w.Start != secondsOfDay*1000 {
+			t.Errorf("the window of 1 January %d is %v", year, w)
+		}
+	}
+}
+
 // TestCalendarLaws: a window contains its time; its ends are in it and in the
 // next; it starts where the clock of the zone shows its first day for the first
 // time; windows follow each other without a gap; a worker that remembers the
