@@ -225,11 +225,19 @@ type Sink[T any] interface {
 // Changes says which kinds of change a sink can write.
 type Changes uint8
 
-// What sinks accept.
+// What sinks accept. A sink that only appends is refused a collection with
+// withdrawals while the pipeline is built; the others are given all elements
+// with their [Element].Kind, in an order in which no withdrawal comes before what it
+// takes back.
 const (
-	Appends  Changes = iota // new elements only
-	Upserts                 // a new element replaces that of its key
-	Retracts                // withdrawals of earlier elements too
+	// Appends takes new elements only.
+	Appends Changes = iota
+	// Upserts keeps one row for each key: a new element replaces that of its key. A
+	// withdrawal removes the row of its key if the row still is what is taken back: where a function
+	// gave results new keys, another's row may have replaced it before the withdrawal comes.
+	Upserts
+	// Retracts writes withdrawals as what they are.
+	Retracts
 )
 
 // An Element is what surrounds a value that is written.
