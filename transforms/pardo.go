@@ -91,6 +91,7 @@ func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcol
 		op.fields = findFields(b, fn, outputFields, sideFields)
 		op.sides = declareSides(b, like, sidesOf(b, fn, op.fields)...)
 		declareOutputs(b, fn, op.fields, like)
+		refuseFinisher[Out](b, like, fn)
 	}
 	b.Node().Structure = graph.ParDo
 	b.Add(op)

@@ -34,30 +34,54 @@ func checkWithdrawals(b *pcoll.Builder, like *graph.Collection, late bool) {
 // accumulator, the values are kept and combined again.
 func groupRetracting[K comparable, V, Acc, Out any](b *pcoll.Builder, like *graph.Collection, g grouping[K, V, Acc, Out]) (
 	pcoll.PCollection[pcoll.KV[K, Out]], pcoll.PCollection[pcoll.KV[K, V]]) {
-	if b.Bad() || !like.Retracts || g.comb == nil || combine.RetracterOf(g.comb) != nil {
-		return addRestate(b, like, g)
-	}
-	if err := combine.CheckOf(g.comb); err != nil {
-		b.Errorf("%w", err)
-	}
-	kept := grouping[K, V, bag[V], Out]{strategy: g.strategy, assign: g.assign, comb: bagOf(b, g.comb), late: g.late, structure: g.structure}
-	return addRestate(b, like, kept)
-}
-
-func addRestate[K comparable, V, Acc, Out any](b *pcoll.Builder, like *graph.Collection, g grouping[K, V, Acc, Out]) (
-	pcoll.PCollection[pcoll.KV[K, Out]], pcoll.PCollection[pcoll.KV[K, V]]) {
 	g.describe(b)
 	coder, err := coders.For[Out]()
 	if err != nil && !b.Bad() {
 		b.Errorf("results are kept encoded until they are taken back: %w", err)
 	}
 	out, dropped := g.outputs(b, like, !g.strategy.OnePane())
-	g.add(b, &restateOp[K, V, Acc, Out]{g, coder, like.Retracts})
+	switch {
+	case b.Bad():
+	case like.Retracts && combine.RetracterOf(g.comb) == nil:
+		if op, err := regroup(g, coder); err != nil {
+			b.Errorf("%w", err)
+		} else {
+			op.add(b, op)
+		}
+	default:
+		g.add(b, &restateOp[K, V, Acc, Out]{g, coder, like.Retracts})
+	}
 	return out, dropped
 }
 
+// regroup returns the operator that keeps values.
+func regroup[K comparable, V, Acc, Out any](g grouping[K, V, Acc, Out], out coders.Coder[Out]) (*regroupOp[K, V, Out], error) {
+	hash, err := coders.ForKey[string]()
+	if err != nil {
+		return nil, err
+	}
+	value, err := coders.For[V]()
+	if err != nil {
+		return nil, err
+	}
+	comb := g.comb
+	fold := func(b bag) (none Out, err error) {
+		acc := comb.Create()
+		for i := range b.ends {
+			v, _, err := value.Decode(b.at(i))
+			if err != nil {
+				return none, fmt.Errorf("a value does not survive its coder: %w", err)
+			}
+			acc = comb.Add(acc, v)
+		}
+		return comb.Extract(acc), nil
+	}
+	of := grouping[K, V, bag, Out]{strategy: g.strategy, assign: g.assign, key: g.key, acc: bagCoder{hash.Hash}, structure: g.structure}
+	return &regroupOp[K, V, Out]{of, value, out, hash.Hash, fold}, nil
+}
+
 // restateOp is the operator of a grouping in retracting mode: aggregate where
-// results are taken back, and maybe elements. It is neither split around its exchange nor aligned.
+// results are taken back, and elements by the combiner. It is neither split around its exchange nor aligned.
 type restateOp[K comparable, V, Acc, Out any] struct {
 	grouping[K, V, Acc, Out]
 	out   coders.Coder[Out]
@@ -77,27 +101,12 @@ func (o *restateOp[K, V, Acc, Out]) New(env exec.Env, outs []any) (exec.Instance
 }
 
 func (o *restateOp[K, V, Acc, Out]) config(env exec.Env, outs []any) panes.Config[K, V, Acc] {
-	down, op, n := outs[0].(exec.Input[pcoll.KV[K, Out]]), env.Op(), env.Counter(exec.Emitted(0))
-	comb := o.comb
-	if w, ok := any(comb).(interface {
-		forWorker() combine.Combiner[V, Acc, Out]
-	}); ok {
-		comb = w.forWorker()
-	}
-	cfg := panes.Config[K, V, Acc]{Strategy: o.strategy, Assign: o.assign, Fold: comb, Key: o.key, Acc: o.acc, Copy: o.copy,
-		Encode: func(acc Acc) ([]byte, error) { return o.out.Append(nil, comb.Extract(acc)) },
-		Say: func(c *exec.Ctx, k K, said []byte) {
-			c.Op = op
-			out, _, err := o.out.Decode(said)
-			if err != nil {
-				c.Fail(fmt.Errorf("a result of key %v does not survive its coder: %w", k, err))
-				return
-			}
-			n.N++
-			down(c, pcoll.KV[K, Out]{Key: k, Value: out})
-		}}
+	cfg := panes.Config[K, V, Acc]{Strategy: o.strategy, Assign: o.assign, Fold: o.comb, Key: o.key, Acc: o.acc,
+		Encode: func(acc Acc) ([]byte, error) { return o.out.Append(nil, o.comb.Extract(acc)) },
+		Say:    sayTo[K](env, outs, o.out)}
 	if o.takes {
-		cfg.Retract = takerOf(comb)
+		retract := combine.RetracterOf(o.comb)
+		cfg.Retract = func(acc Acc, v V) (Acc, bool) { return retract(acc, v), true }
 	}
 	if o.late {
 		cfg.Drop = dropTo[K, V](env, outs)
@@ -105,12 +114,26 @@ func (o *restateOp[K, V, Acc, Out]) config(env exec.Env, outs []any) panes.Confi
 	return cfg
 }
 
-// takerOf returns what takes an element out of an accumulator of c, and says
-// whether there was one as far as c can tell.
-func takerOf[V, Acc, Out any](c combine.Combiner[V, Acc, Out]) func(Acc, V) (Acc, bool) {
-	if k, ok := any(c).(interface{ take(Acc, V) (Acc, bool) }); ok {
-		return k.take
+// sayTo returns what sends encoded results to the first output.
+func sayTo[K comparable, Out any](env exec.Env, outs []any, coder coders.Coder[Out]) func(c *exec.Ctx, k K, said []byte) {
+	down, op, n := outs[0].(exec.Input[pcoll.KV[K, Out]]), env.Op(), env.Counter(exec.Emitted(0))
+	return func(c *exec.Ctx, k K, said []byte) {
+		c.Op = op
+		out, _, err := coder.Decode(said)
+		if err != nil {
+			c.Fail(fmt.Errorf("a result of key %v does not survive its coder: %w", k, err))
+			return
+		}
+		n.N++
+		down(c, pcoll.KV[K, Out]{Key: k, Value: out})
 	}
-	retract := combine.RetracterOf(c)
-	return func(acc Acc, v V) (Acc, bool) { return retract(acc, v), true }
+}
+
+// refuseFinisher reports a DoFn that emits where no element is being processed,
+// if elements may be withdrawals.
+func refuseFinisher[Out any](b *pcoll.Builder, like *graph.Collection, fn any) {
+	if _, ok := fn.(BundleFinisher[Out]); ok && like.Retracts {
+		b.Errorf("elements of the input may be withdrawals, and what FinishBundle emits would be new elements, whatever those of the bundle were; "+
+			"let %T emit in Process only", fn)
+	}
 }

@@ -8,150 +8,151 @@ import (
 	"unsafe"
 
 	"github.com/penstock-dev/penstock/coders"
+	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/panes"
 	"github.com/penstock-dev/penstock/pcoll"
-	"github.com/penstock-dev/penstock/transforms/combine"
 )
 
-// A bag is the accumulator of values of which any may be taken back: all of
-// them, in the order in which they came, with the hashes of their encodings.
+// regroupOp is the operator of a grouping that keeps the values of each key and
+// window, so that any can be taken back, and makes the result of what is left.
+// Values are kept encoded, one behind the other: without a pointer each, and in
+// code that does not multiply with their types.
+type regroupOp[K comparable, V, Out any] struct {
+	grouping[K, V, bag, Out]
+	value coders.Coder[V]
+	out   coders.Coder[Out]
+	hash  func(string) uint64
+	fold  func(bag) (Out, error)
+}
+
+// New makes the operator's instance: one output, one input of KV[K, V].
+func (o *regroupOp[K, V, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
+	op, n := env.Op(), env.Counter(exec.Elements)
+	f := panes.NewGeneral(env, "panes", panes.Config[K, []byte, bag]{
+		Strategy: o.strategy, Assign: o.assign, Fold: bagFold{o.hash}, Key: o.key, Acc: bagCoder{o.hash},
+		Encode: func(acc bag) ([]byte, error) {
+			out, err := o.fold(acc)
+			if err != nil {
+				return nil, err
+			}
+			return o.out.Append(nil, out)
+		},
+		Say:     sayTo[K](env, outs, o.out),
+		Retract: bagFold{o.hash}.take,
+		Show: func(enc []byte) string {
+			v, _, err := o.value.Decode(enc)
+			if err != nil {
+				return fmt.Sprintf("%x", enc)
+			}
+			return fmt.Sprintf("%+v", v)
+		}})
+	var buf []byte
+	in := exec.Input[pcoll.KV[K, V]](func(c *exec.Ctx, e pcoll.KV[K, V]) {
+		n.N++
+		c.Op = op
+		var err error
+		if buf, err = o.value.Append(buf[:0], e.Value); err != nil {
+			c.Fail(fmt.Errorf("value %+v of key %v cannot be encoded: %w", e.Value, e.Key, err))
+			return
+		}
+		f.Element(c, e.Key, buf)
+	})
+	return exec.Instance{In: []any{in}, Turn: f.Turn, Restored: f.Restored, Advance: advance(f.Advance)}, nil
+}
+
+// A bag is an accumulator of encoded values of which any may be taken out: all of
+// them, in the order in which they came, where each ends, and their hashes.
 // Taking one out costs a pass over the hashes.
-type bag[V any] struct {
-	values []V
+type bag struct {
+	data   []byte
+	ends   []int
 	hashes []uint64
 }
 
-// bagged is a combiner over bags, whose result extract makes of the values. Two
-// values are equal if their encodings are.
-type bagged[V, Out any] struct {
-	coder   coders.Coder[V]
-	hash    func(string) uint64
-	extract func([]V) Out
-	buf     *[]byte // of this worker
-}
-
-// bagOf returns the combiner that gives what c does, over bags.
-func bagOf[V, Acc, Out any](b *pcoll.Builder, c combine.Combiner[V, Acc, Out]) bagged[V, Out] {
-	return newBag(b, func(values []V) Out {
-		acc := c.Create()
-		for _, v := range values {
-			acc = c.Add(acc, v)
-		}
-		return c.Extract(acc)
-	})
-}
-
-// newBag returns a combiner over bags.
-func newBag[V, Out any](b *pcoll.Builder, extract func([]V) Out) bagged[V, Out] {
-	coder, err := coders.For[V]()
-	if err != nil {
-		b.Errorf("values that may be taken back are compared by their encoding: %w", err)
+// at returns the encoding of value i.
+func (b bag) at(i int) []byte {
+	start := 0
+	if i > 0 {
+		start = b.ends[i-1]
 	}
-	hash, err := coders.ForKey[string]()
-	if err != nil {
-		b.Errorf("%w", err)
-		return bagged[V, Out]{}
-	}
-	return bagged[V, Out]{coder, hash.Hash, extract, new([]byte)}
+	return b.data[start:b.ends[i]]
 }
 
-// forWorker returns the combiner with a buffer of its own.
-func (g bagged[V, Out]) forWorker() combine.Combiner[V, bag[V], Out] {
-	g.buf = new([]byte)
-	return g
-}
+// bagFold puts encoded values into bags.
+type bagFold struct{ hash func(string) uint64 }
 
 // Create returns an empty bag.
-func (bagged[V, Out]) Create() bag[V] { return bag[V]{} }
+func (bagFold) Create() bag { return bag{} }
 
-// Add puts v in. A value that has no encoding cannot be taken out either; it
-// fails where it is taken out, or was before, where it was sent.
-func (g bagged[V, Out]) Add(acc bag[V], v V) bag[V] {
-	_, hash, _ := g.encode(v)
-	return bag[V]{append(acc.values, v), append(acc.hashes, hash)}
-}
-
-// encode returns the encoding of v, valid until the next call, and its hash.
-func (g bagged[V, Out]) encode(v V) (enc []byte, hash uint64, err error) {
-	*g.buf, err = g.coder.Append((*g.buf)[:0], v)
-	return *g.buf, g.hashOf(*g.buf), err
+// Add puts a value in.
+func (f bagFold) Add(b bag, enc []byte) bag {
+	b.data = append(b.data, enc...)
+	b.ends = append(b.ends, len(b.data))
+	b.hashes = append(b.hashes, f.hashOf(enc))
+	return b
 }
 
 // hashOf returns the hash of an encoding.
-func (g bagged[V, Out]) hashOf(enc []byte) uint64 {
-	return g.hash(unsafe.String(unsafe.SliceData(enc), len(enc))) // which keeps nothing of it
+func (f bagFold) hashOf(enc []byte) uint64 {
+	return f.hash(unsafe.String(unsafe.SliceData(enc), len(enc))) // which keeps nothing of it
 }
 
-// Merge puts the values of both in one bag.
-func (bagged[V, Out]) Merge(acc, other bag[V]) bag[V] {
-	return bag[V]{append(acc.values, other.values...), append(acc.hashes, other.hashes...)}
-}
-
-// Extract makes the result. It is called where nothing is made of the bag's
-// memory but an encoding.
-func (g bagged[V, Out]) Extract(acc bag[V]) Out { return g.extract(acc.values) }
-
-// take takes a value equal to v out of the bag, and reports whether it had one.
-func (g bagged[V, Out]) take(acc bag[V], v V) (bag[V], bool) {
-	enc, hash, err := g.encode(v)
-	if err != nil {
-		return acc, false
+// Merge puts the values of other in, too.
+func (bagFold) Merge(b, other bag) bag {
+	base := len(b.data)
+	b.data = append(b.data, other.data...)
+	for _, end := range other.ends {
+		b.ends = append(b.ends, base+end)
 	}
-	enc = slices.Clone(enc)
-	for i := range acc.hashes {
-		if acc.hashes[i] != hash {
+	b.hashes = append(b.hashes, other.hashes...)
+	return b
+}
+
+// take takes a value out and reports whether there was one.
+func (f bagFold) take(b bag, enc []byte) (bag, bool) {
+	hash := f.hashOf(enc)
+	for i, h := range b.hashes {
+		if h != hash || string(b.at(i)) != string(enc) {
 			continue
 		}
-		if other, _, err := g.encode(acc.values[i]); err != nil || string(other) != string(enc) {
-			continue
+		b.data = slices.Delete(b.data, b.ends[i]-len(enc), b.ends[i])
+		b.ends, b.hashes = slices.Delete(b.ends, i, i+1), slices.Delete(b.hashes, i, i+1)
+		for j := i; j < len(b.ends); j++ {
+			b.ends[j] -= len(enc)
 		}
-		return bag[V]{slices.Delete(acc.values, i, i+1), slices.Delete(acc.hashes, i, i+1)}, true
+		return b, true
 	}
-	return acc, false
+	return b, false
 }
 
-// AccCoder returns the coder of bags.
-func (g bagged[V, Out]) AccCoder() (coders.Coder[bag[V]], error) {
-	if g.coder == nil {
-		return nil, errors.New("values of a bag have no coder")
-	}
-	return bagCoder[V, Out]{g}, nil
-}
-
-// bagCoder encodes a bag as the number of its values and each value's length and encoding.
-type bagCoder[V, Out any] struct{ g bagged[V, Out] }
+// bagCoder encodes a bag as the number of its values, and each one's length and encoding.
+type bagCoder struct{ hash func(string) uint64 }
 
 // Append appends the bag.
-func (k bagCoder[V, Out]) Append(dst []byte, acc bag[V]) ([]byte, error) {
-	out := binary.AppendUvarint(dst, uint64(len(acc.values)))
-	for i, v := range acc.values {
-		enc, _, err := k.g.encode(v)
-		if err != nil {
-			return dst, fmt.Errorf("value %d of a bag: %w", i, err)
-		}
-		out = append(binary.AppendUvarint(out, uint64(len(enc))), enc...)
+func (bagCoder) Append(dst []byte, b bag) ([]byte, error) {
+	dst = binary.AppendUvarint(dst, uint64(len(b.ends)))
+	for i := range b.ends {
+		enc := b.at(i)
+		dst = append(binary.AppendUvarint(dst, uint64(len(enc))), enc...)
 	}
-	return out, nil
+	return dst, nil
 }
 
 // Decode reads a bag.
-func (k bagCoder[V, Out]) Decode(src []byte) (acc bag[V], rest []byte, err error) {
+func (k bagCoder) Decode(src []byte) (b bag, rest []byte, err error) {
 	n, size := binary.Uvarint(src)
 	if size <= 0 || n > uint64(len(src)-size) {
-		return acc, nil, errors.New("transforms: the number of values of a bag is damaged")
+		return b, nil, errors.New("transforms: the number of values of a bag is damaged")
 	}
 	src = src[size:]
 	for i := range n {
 		long, size := binary.Uvarint(src)
 		if size <= 0 || long > uint64(len(src)-size) {
-			return bag[V]{}, nil, fmt.Errorf("transforms: value %d of a bag is cut off", i)
+			return bag{}, nil, fmt.Errorf("transforms: value %d of a bag is cut off", i)
 		}
-		enc := src[size : size+int(long)]
-		v, left, err := k.g.coder.Decode(enc)
-		if err != nil || len(left) > 0 {
-			return bag[V]{}, nil, fmt.Errorf("transforms: value %d of a bag has %d bytes too many: %w", i, len(left), err)
-		}
-		acc.values, acc.hashes = append(acc.values, v), append(acc.hashes, k.g.hashOf(enc))
-		src = src[size+int(long):]
+		src = src[size:]
+		b = bagFold(k).Add(b, src[:long])
+		src = src[long:]
 	}
-	return acc, src, nil
+	return b, src, nil
 }

@@ -52,6 +52,8 @@ type Config[K comparable, V, Acc any] struct {
 	// Retract undoes an Add of an element equal to v. It returns false if it knows
 	// that acc has none. It is nil where no element is a withdrawal.
 	Retract func(acc Acc, v V) (Acc, bool)
+	// Show prints an element for an error; nil where fmt does.
+	Show func(v V) string
 
 	// Drop is called for each element and window that is dropped, if set:
 	// c.Time is the element's, c.Window the window. closed says that the

@@ -106,9 +106,13 @@ func (g *General[K, V, Acc]) takeBack(c *exec.Ctx, key K, ks *keyState[Acc], v V
 
 // unknown fails: what is withdrawn was never there.
 func (g *General[K, V, Acc]) unknown(c *exec.Ctx, key K, v V, w exec.Window) {
+	shown := fmt.Sprintf("%+v", v)
+	if g.cfg.Show != nil {
+		shown = g.cfg.Show(v)
+	}
 	output(c, c.Time, w, c.Pane, func() {
-		c.Fail(fmt.Errorf("a withdrawal of %+v finds no such element of key %v: a function between this grouping and the one before gave "+
-			"a withdrawal another result than the element that it takes back; functions that withdrawals pass must be deterministic", v, key))
+		c.Fail(fmt.Errorf("a withdrawal of %s finds no such element of key %v: a function between this grouping and the one before gave "+
+			"a withdrawal another result than the element that it takes back; functions that withdrawals pass must be deterministic", shown, key))
 	})
 }
 
