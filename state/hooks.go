@@ -15,7 +15,7 @@ import (
 type Scope struct {
 	Slot  int32            // number of the key and window on this worker; -1 while none is being processed
 	Call  uint64           // changes with each call of a method of the function
-	Event exec.Time        // time of what is being processed
+	Event exec.Time        // what AfterEventTime goes by
 	Now   func() exec.Time // processing time
 }
 
@@ -45,8 +45,8 @@ type Column interface {
 	Decode(src []byte, slot int32) (rest []byte, err error)
 	// TTL returns the time to live in ms, or 0, and whether it is of event time.
 	TTL() (ms int64, event bool)
-	// Sweep removes what has ended at time now of the TTL's clock and returns when the
-	// next part of the slot ends, or Idle.
+	// Sweep removes what has ended at time now of the TTL's clock and returns the time
+	// at which the next part of the slot will have, or Idle.
 	Sweep(slot int32, now exec.Time) exec.Time
 }
 
@@ -61,12 +61,12 @@ func (b *bound[C]) Drop(slot int32) {
 	}
 }
 
-// ends returns when what has the given stamp ends.
+// ends returns the time at which what has the given stamp has ended.
 func (b *bound[C]) ends(stamp exec.Time) exec.Time {
 	if stamp == exec.Idle {
 		return exec.Idle
 	}
-	return stamp.Add(b.ttl.ms())
+	return stamp.Add(b.ttl.ms()).Add(1)
 }
 
 // takeStamp reads a time.

@@ -23,11 +23,10 @@ type TTL struct {
 // AfterProcessingTime ends what was written more than d of processing time ago.
 func AfterProcessingTime(d time.Duration) TTL { return TTL{after: d} }
 
-// AfterEventTime ends by event time: while the element, timer or window end of
-// time t is processed, what was written at times before t-d is not seen. So the
-// same elements in the same order have the same results over files and live. What an
-// element finds that is late by more than d is not defined: it may be gone,
-// since memory is freed by the watermark.
+// AfterEventTime ends by event time: what was written at a time before t-d is not
+// seen at time t. The time is that of the element, timer or window end being
+// processed, or the watermark where that has passed it. So elements that are not late have the
+// same results over files and live.
 func AfterEventTime(d time.Duration) TTL { return TTL{after: d, event: true} }
 
 // String prints the time to live and its clock.

@@ -88,7 +88,8 @@ func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcol
 	out := pcoll.To[Out](b, like)
 	op := &parDoOp[In, Out]{fn: fn, skew: skew}
 	if usable {
-		op.fields = findFields(b, fn, outputFields, sideFields)
+		op.fields = findFields(b, fn, outputFields, sideFields, stateFields, timerFields)
+		refuseState(b, fn, op.fields)
 		op.sides = declareSides(b, like, sidesOf(b, fn, op.fields)...)
 		declareOutputs(b, fn, op.fields, like)
 		refuseFinisher[Out](b, like, fn)

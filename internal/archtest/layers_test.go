@@ -44,8 +44,8 @@ var layers = []layer{
 	{"windowing", "coders internal/exec internal/graph internal/strategy pcoll triggers", "", pure},
 	{"io/connector", "coders internal/exec internal/graph internal/progress internal/strategy pcoll", "", "runners and connectors meet here: it can need neither"},
 
-	{"state", "coders internal/exec internal/graph internal/strategy internal/table pcoll", "", pure},
-	{"timers", "coders internal/exec internal/graph internal/strategy internal/table pcoll", "", pure},
+	{"state", "coders internal/exec pcoll transforms/combine", "", pure},
+	{"timers", "internal/exec pcoll", "", pure},
 	{"internal/sideinput", "coders internal/exec internal/graph internal/panes internal/strategy pcoll", "",
 		"what side inputs are made of, without the types that users see"},
 	{"side", "coders internal/exec internal/sideinput pcoll", "", pure},
