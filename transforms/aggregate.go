@@ -74,7 +74,8 @@ func group[K comparable, V, Acc, Out any](b *pcoll.Builder, in pcoll.PCollection
 	}
 	g.describe(b)
 	out, dropped := g.outputs(b, like, false)
-	g.add(b, &aggregate[K, V, Acc, Out]{g, !gathers}) // gathering makes nothing smaller
+	_, gathersMany := any(c).(interface{ gathersMany() })
+	g.add(b, &aggregate[K, V, Acc, Out]{g, !gathers && !gathersMany}) // gathering makes nothing smaller
 	return out, dropped
 }
 
