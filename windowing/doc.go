@@ -32,7 +32,7 @@
 // Without options a window has one pane, when the watermark passes its end, and
 // allows no lateness. What must be said, because a default would be wrong for
 // someone: the lateness, once a trigger is named (0 is an answer); and
-// [Accumulating] or [Discarding], once a window can have more than one pane. An
+// [Accumulating], [Discarding] or [Retracting], once a window can have more than one pane. An
 // on-time pane is fired even when it is empty, a closing pane only when it is
 // not: these are the defaults of Beam's Java SDK.
 //

@@ -82,6 +82,11 @@ func TestRetractingPanes(t *testing.T) {
 			[]event{ones(1, 10), ones(5), watermark(40)}, []string{
 				"insert [1,20) [1 10] EARLY 0/-1",
 				"update-before [1,20) [1 10] EARLY 0/-1; update-after [1,20) [1 5 10] EARLY 1/-1", ""}},
+		{"what a closed window swallows still stands", strategy.Strategy{Fn: sessions,
+			Trigger: trigger(strategy.OnOrFinally, trigger(strategy.OnRepeatedly, count(1)), count(2))},
+			[]event{ones(1), ones(2), ones(1), ones(2)}, []string{
+				"insert [1,11) [1] EARLY 0/-1", "delete [1,11) [1] EARLY 0/-1; insert [1,12) [1 2] EARLY 0/-1",
+				"insert [1,11) [1] EARLY 0/-1", "drop closed 2"}},
 		{"a withdrawal has the time of what it takes back", strategy.Strategy{Fn: fixed, Trigger: everything, Combiner: strategy.Latest},
 			[]event{ones(1), ones(4)}, []string{
 				"insert [0,10) [1] EARLY 0/-1 at 1",
