@@ -18,7 +18,9 @@ func retracting() map[string]func(p *pcoll.Pipeline) {
 		windowing.Trigger(triggers.AfterWatermark{Early: triggers.AfterCount(2), Late: triggers.AfterCount(1)})}
 	m := map[string]func(p *pcoll.Pipeline){}
 	for name, fn := range map[string]windowing.Fn{
-		"fixed": windowing.Fixed(4 * time.Second), "sliding": windowing.Sliding(4*time.Second, 2*time.Second), "sessions": windowing.Sessions(1500 * time.Millisecond),
+		"fixed":    windowing.Fixed(4 * time.Second),
+		"sliding":  windowing.Sliding(4*time.Second, 2*time.Second),
+		"sessions": windowing.Sessions(1500 * time.Millisecond),
 	} {
 		m["retract "+name] = func(p *pcoll.Pipeline) {
 			sums := transforms.SumPerKey(keyed(windowing.Into(ints(p), fn, how...)))
