@@ -129,7 +129,7 @@ func (s *keeping[K, V, Out]) element(c *exec.Ctx, e pcoll.KV[K, V]) {
 
 // call calls Process.
 func (s *keeping[K, V, Out]) call(c *exec.Ctx, slot int32, e pcoll.KV[K, V]) {
-	if !s.begin(c) {
+	if c.Err != nil || !s.begin(c) {
 		return
 	}
 	s.enter(slot, current{window: c.Window, time: c.Time, firing: exec.Idle}, c.Time)

@@ -1,4 +1,4 @@
-package transforms_test
+package stateful_test
 
 import (
 	"fmt"
@@ -18,7 +18,10 @@ import (
 	"github.com/penstock-dev/penstock/windowing"
 )
 
-type emitter = pcoll.Emit[string]
+type (
+	pair    = pcoll.KV[string, int]
+	emitter = pcoll.Emit[string]
+)
 
 // stock is a function with state of every kind, and without timers. What it does
 // is up to the test.
@@ -47,6 +50,7 @@ func (f *stock) Process(c *pcoll.Context, e pair, emit pcoll.Emit[string]) error
 	return nil
 }
 
+func at(ms int) time.Time                  { return time.UnixMilli(int64(ms)) }
 func sec(n int) time.Time                  { return time.Unix(int64(n), 0) }
 func kv(k string, v int) pair              { return pcoll.Pair(k, v) }
 func secs(from, to int) pcoll.Window       { return passert.Window(sec(from), sec(to)) }

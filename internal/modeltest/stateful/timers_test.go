@@ -1,4 +1,4 @@
-package transforms_test
+package stateful_test
 
 import (
 	"fmt"
