@@ -161,7 +161,7 @@ func checkOffsets(report func(format string, args ...any), field string, p place
 	for _, t := range topics {
 		known[t] = true
 	}
-	for topic, parts := range p.offsets {
+	for topic, parts := range p.offsets() {
 		if !known[topic] {
 			report("%s: AtOffsets names topic %q, which is not in Topics", field, topic)
 		}
