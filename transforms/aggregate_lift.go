@@ -101,7 +101,7 @@ const (
 
 // New makes the instance of the sender's half.
 func (h *combineHalf[K, V, Acc, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	x := &combining[K, V, Acc, Out]{aggregate: h.aggregate, op: env.Op(), n: env.Counter(exec.Elements),
+	x := &combining[K, V, Acc, Out]{aggregate: h.aggregate, op: env.Op(), n: env.Counter(exec.Elements), none: env.Counter(exec.NoWindow),
 		down: outs[0].(exec.Input[partial[K, Acc]]), raw: outs[1].(exec.Input[pcoll.KV[K, V]]),
 		wm: exec.MinTime, held: table.NewWindows[K, held[Acc]](h.key, nil)}
 	env.Keep("watermark", (*mark)(&x.wm))
@@ -142,6 +142,7 @@ type combining[K comparable, V, Acc, Out any] struct {
 	*aggregate[K, V, Acc, Out]
 	op    int32
 	n     *exec.Counter
+	none  *exec.Counter // elements in no window
 	down  exec.Input[partial[K, Acc]]
 	raw   exec.Input[pcoll.KV[K, V]]
 	fixed strategy.FixedWindows
@@ -177,6 +178,9 @@ func (x *combining[K, V, Acc, Out]) element(c *exec.Ctx, e pcoll.KV[K, V]) {
 		x.add(c, e)
 	default:
 		x.buf = x.strategy.Fn.Assign(x.buf[:0], c.Time)
+		if len(x.buf) == 0 {
+			x.none.N++
+		}
 		for _, w := range x.buf {
 			if x.table == nil || x.window != w {
 				x.open(w)
