@@ -35,6 +35,19 @@ func (o *outlet) control(m message) {
 	}
 }
 
+// tell sends what the operator says of its watermark, if it is news. What the
+// consumer has not seen yet is replaced.
+func (o *outlet) tell() {
+	w, last := o.from.say()
+	if o.sent == [2]exec.Time{w, last} {
+		return
+	}
+	o.sent = [2]exec.Time{w, last}
+	for _, q := range o.queues {
+		q.Replace(message{kind: watermark, time: w, last: last}, func(m message) bool { return m.kind == watermark })
+	}
+}
+
 func (o *outlet) full() bool {
 	for _, q := range o.queues {
 		if q.Full() {
@@ -74,13 +87,14 @@ func (n *inlet) watermark() (w, last exec.Time) {
 // inQueue is a queue with what the consumer knows of its producer.
 type inQueue struct {
 	q     *queue
+	from  *Task
 	inlet *inlet
 	time  exec.Time // watermark, Idle if it has no say
 	last  exec.Time // what it was before it was Idle
 	turn  int       // marker at which the queue is held, or -1
 	ended bool
 	batch exec.Batch // partly fed
-	from  int
+	fed   int        // elements of it
 }
 
 // opState is one operator of a task.
@@ -138,8 +152,13 @@ func (o *opState) refresh() {
 // advance fires what is due and moves the output watermark.
 func (o *opState) advance(c *exec.Ctx, now exec.Time) (more bool) {
 	o.refresh()
-	o.env.TakeWake(now)
+	if o.env.TakeWake(now) && o.root == dormant {
+		o.root = awake
+	}
 	out := progress.Min(o.in)
+	if len(o.in) == 0 {
+		out = exec.MinTime // until the root says more
+	}
 	if o.inst.Advance != nil {
 		c.Op = o.op.Number
 		out, more = o.inst.Advance(c, o.in)
