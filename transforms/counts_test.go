@@ -59,8 +59,9 @@ func TestElementsInNoWindow(t *testing.T) {
 	p := pcoll.New("test")
 	timed := WithTimestamps(CreateFrom(p, []int{1, 2, 3, 4, 5}), func(n int) time.Time { return time.Unix(int64(n), 0) })
 	windowed := windowing.Into(timed, windowing.Sliding(time.Second, 5*time.Second, windowing.AllowGaps()))
-	CountPerElement(windowed, pcoll.Named("Count"))
-	GroupByKey(KeyBy(windowed, even), pcoll.Named("Group"))
+	byKey := KeyBy(windowed, func(int) string { return "k" })
+	CountPerKey(byKey, pcoll.Named("Count"))
+	GroupByKey(byKey, pcoll.Named("Group"))
 	for runner, res := range ptest.Run(t, p) {
 		for _, name := range []string{"Count", "Group"} {
 			if got, _ := res.Transform(name); got.Internal["elementsInNoWindow"] != 4 {
