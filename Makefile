@@ -1,6 +1,6 @@
 # Names only: each target is one command, which can be typed as well.
 
-.PHONY: demo test integration bench fuzz fmt lint ci
+.PHONY: demo test integration bench fuzz fuzz-model fmt lint ci
 
 demo: # the main job: one pipeline over Parquet and over Kafka, compared
 	go run ./examples/adclicks -events 1000000
@@ -16,6 +16,9 @@ bench: # our code beside hand-written loops, as ratios
 
 fuzz: # every fuzz target for FUZZTIME, 30s unless given
 	bash .ci/fuzz
+
+fuzz-model: # random pipelines on every runner and in the simulator, for SECONDS
+	go test ./internal/modeltest ./runners/local/internal/sim -count=1 -timeout 0 -run TestModel -model.seconds=$(or $(SECONDS),60)
 
 fmt: # formats every Go file
 	gofmt -w .
