@@ -53,7 +53,7 @@ func (s *source[T]) Open(ctx context.Context, env connector.Env, split connector
 	}
 	r.hub = s.runs.of(ctx).join(ctx, env.Worker, &s.access, kafkawire.FetcherConfig{
 		Isolation:   s.isolation(),
-		Budget:      max(1, s.cfg.MaxBufferedBytes/max(1, env.Workers)),
+		Budget:      s.cfg.budget(env.Workers),
 		MaxWait:     s.cfg.MaxFetchWait,
 		RetryBudget: s.cfg.RetryTimeout,
 	})
