@@ -154,7 +154,7 @@ func TestBackpressure(t *testing.T) {
 	bubble(t, []int{1, 2, 5}, func(t *testing.T, workers int) {
 		g := newGate()
 		p := pcoll.New("slow")
-		o := &numbersOp{n: 200_000}
+		o := &numbersOp{n: 40_000}
 		in := numbers(p, o)
 		var written atomic.Int64
 		shuffled := transforms.Reshuffle(in)
@@ -200,7 +200,7 @@ func TestBackpressure(t *testing.T) {
 // TestFanOutOverrunsByOneElementOnly: what one element fans out may exceed the
 // queues, but the next element waits until there is room again.
 func TestFanOutOverrunsByOneElementOnly(t *testing.T) {
-	const fan = 200_000
+	const fan = 50_000
 	bubble(t, []int{2, 4}, func(t *testing.T, workers int) {
 		g := newGate()
 		p := pcoll.New("fan out")
