@@ -283,6 +283,32 @@ func TestProcessingTimeFiresWithoutInput(t *testing.T) {
 	})
 }
 
+// TestProcessingTimePanesCrossAnExchange: what only the clock released was left
+// in the batches of its worker until something else came.
+func TestProcessingTimePanesCrossAnExchange(t *testing.T) {
+	bubble(t, []int{2, 5}, func(t *testing.T, workers int) {
+		var mu sync.Mutex
+		var first time.Duration
+		start := time.Now()
+		p := pcoll.New("released")
+		w := windowing.Into(waits(numbers(p, &numbersOp{n: 5}), 10*time.Second), windowing.Global(), windowing.Discarding(),
+			windowing.Trigger(triggers.Repeatedly{T: triggers.AfterProcessingTime(2 * time.Second)}))
+		counts := transforms.Reshuffle(transforms.Count(w, transforms.NoDefault()))
+		transforms.ForEach(counts, func(*pcoll.Context, int64) error {
+			mu.Lock()
+			defer mu.Unlock()
+			if first == 0 {
+				first = time.Since(start)
+			}
+			return nil
+		})
+		run(t, p, local.Workers(workers))
+		if first < 2*time.Second || first > 2100*time.Millisecond {
+			t.Errorf("the first pane arrived after %v, want about 2 s", first)
+		}
+	})
+}
+
 // waits adds a root beside in that ends only after d, so that the pipeline goes on.
 func waits(in pcoll.PCollection[int64], d time.Duration) pcoll.PCollection[int64] {
 	b := pcoll.NewBuilder(in.Pipeline(), "Wait")

@@ -239,8 +239,9 @@ func (t *Task) poll() bool {
 	return polled
 }
 
-// begin starts a pass: the end of a turn for every operator, in order.
-func (t *Task) begin() { t.passing, t.at, t.turned = true, 0, false }
+// begin starts a pass: the end of a turn for every operator, in order. What it
+// releases has to be sent, also when nothing came in and only the clock moved.
+func (t *Task) begin() { t.passing, t.at, t.turned, t.dirty = true, 0, false, true }
 
 // pass calls Turn and Advance of each operator, in order. It stops where an
 // operator has more to fire than consumers have room for, and goes on there.

@@ -149,7 +149,7 @@ func (t *Task) wireInputs(o *opState) {
 		o.in[i] = exec.MinTime
 		if in.Channel == nil {
 			from := t.byOp[in.From]
-			o.src = append(o.src, from.say)
+			o.src, o.kin = append(o.src, from.say), append(o.kin, in.From)
 			continue
 		}
 		// A gathering or forwarding channel may not reach this worker: then the input ends at once.
@@ -163,7 +163,7 @@ func (t *Task) wireInputs(o *opState) {
 				src = n.watermark
 			}
 		}
-		o.src = append(o.src, src)
+		o.src, o.kin = append(o.src, src), append(o.kin, in.Channel.From)
 	}
 }
 
