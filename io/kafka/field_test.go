@@ -253,8 +253,7 @@ func emptyPartitions(t *testing.T, workers int, count func(pcoll.PCollection[par
 		t.Errorf("the first windows fired after %v, want about 2 s", d)
 	}
 	time.Sleep(10 * time.Second) // of the bubble's clock
-	b.produce(record(1, 30_000, "x"))
-	b.produce(record(1, 40_000, "x"))
+	b.produce(record(1, 30_000, "x"), record(1, 40_000, "x"))
 	// P1 is active again and holds the watermark, at 40; the others are idle.
 	all := got.until(t, 4)
 	job.Cancel()
