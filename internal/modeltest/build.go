@@ -158,6 +158,9 @@ func (b *builder) step(i int, st Step) {
 			b.cur = elementwise(b.cur, st)
 		}
 	}
+	if !st.Kind.groups() {
+		observe(b.cur, b.rec.probe(fmt.Sprintf("step %d", i), nil), func(v string) result { return result{Text: v} })
+	}
 }
 
 // elementwise applies a step that looks at elements one by one.

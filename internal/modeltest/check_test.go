@@ -77,8 +77,9 @@ func TestDifferencesAreFound(t *testing.T) {
 		run  func(context.Context, *pcoll.Pipeline) (*pcoll.Result, error)
 		want []string
 	}{
-		"fails":         {func(context.Context, *pcoll.Pipeline) (*pcoll.Result, error) { return nil, errors.New("boom") }, []string{"boom"}},
-		"gives nothing": {func(context.Context, *pcoll.Pipeline) (*pcoll.Result, error) { return &pcoll.Result{}, nil }, []string{"- step 2, event 0: k0: (m1 m2 m3)"}},
+		"fails": {func(context.Context, *pcoll.Pipeline) (*pcoll.Result, error) { return nil, errors.New("boom") }, []string{"boom"}},
+		"gives nothing": {func(context.Context, *pcoll.Pipeline) (*pcoll.Result, error) { return &pcoll.Result{}, nil },
+			[]string{"- step 2, event 0: k0: (m1 m2 m3)"}},
 		"runs twice": {func(ctx context.Context, p *pcoll.Pipeline) (*pcoll.Result, error) {
 			if _, err := run(ctx, p); err != nil {
 				return nil, err

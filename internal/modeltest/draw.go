@@ -13,7 +13,7 @@ func Draw(t *rapid.T) *Spec {
 	if rapid.IntRange(0, 3).Draw(t, "streams") == 3 && !s.Bounded {
 		s.Streams = 2
 	}
-	s.Keys = rapid.SampledFrom([]int{1, 3, 12, 60}).Draw(t, "keys")
+	s.Keys = rapid.SampledFrom([]int{1, 3, 12, 60, 3000}).Draw(t, "keys")
 	d := drawer{t, s}
 	s.Steps = append(s.Steps, Step{Kind: Window, Strategy: d.strategy()})
 	for range rapid.IntRange(1, 3).Draw(t, "groupings") {
@@ -215,7 +215,8 @@ func (d drawer) events() (events []Event) {
 		case e.kind == 19:
 			e.by = rapid.IntRange(25, 120).Draw(t, "leap")
 		default:
-			e.by = rapid.SampledFrom([]int{40, 200, 1500}).Draw(t, "burst")
+			// Enough of them fill batches and queues.
+			e.by = rapid.SampledFrom([]int{40, 200, min(d.s.Keys+200, 4000)}).Draw(t, "burst")
 		}
 		return e
 	})
