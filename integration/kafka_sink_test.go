@@ -62,7 +62,8 @@ func TestKafkaRoundTrip(t *testing.T) {
 				case "line 1":
 					value = []byte{}
 				}
-				if got := fmt.Sprintf("%#v %d %v", r.Value, r.Timestamp.UnixMilli(), r.Headers[1].Value == nil); got != fmt.Sprintf("%#v %d true", value, len(line)) {
+				got := fmt.Sprintf("%#v %d %v", r.Value, r.Timestamp.UnixMilli(), r.Headers[1].Value == nil)
+				if got != fmt.Sprintf("%#v %d true", value, len(line)) {
 					t.Errorf("%s came back as %s", line, got)
 				}
 			}

@@ -117,14 +117,15 @@ func TestStopWaits(t *testing.T) {
 // TestPlacesThatDoNotExist refuses what no partition of the topic can be.
 func TestPlacesThatDoNotExist(t *testing.T) {
 	b := broker(t, 2)
+	at := func(parts map[int32]int64) Place { return AtOffsets(map[string]map[int32]int64{topic: parts}) }
 	for _, c := range []struct {
 		name   string
 		change func(*Source[string])
 		want   string
 	}{
-		{"start of a partition there is not", func(s *Source[string]) { s.Start = AtOffsets(map[string]map[int32]int64{topic: {7: 1}}) }, "events/7, which does not exist"},
-		{"stop of a partition there is not", func(s *Source[string]) { s.Stop = AtOffsets(map[string]map[int32]int64{topic: {0: 0, 1: 0, 2: 0}}) }, "events/2, which does not exist"},
-		{"stop that is missing", func(s *Source[string]) { s.Stop = AtOffsets(map[string]map[int32]int64{topic: {0: 1}}) }, "no offset for events/1"},
+		{"start of a partition there is not", func(s *Source[string]) { s.Start = at(map[int32]int64{7: 1}) }, "events/7, which does not exist"},
+		{"stop of a partition there is not", func(s *Source[string]) { s.Stop = at(map[int32]int64{0: 0, 1: 0, 2: 0}) }, "events/2, which does not exist"},
+		{"stop that is missing", func(s *Source[string]) { s.Stop = at(map[int32]int64{0: 1}) }, "no offset for events/1"},
 		{"group without commits", func(s *Source[string]) { s.Start, s.Group = Committed(), "nobody" }, `group "nobody" has committed no offset of events`},
 	} {
 		t.Run(c.name, func(t *testing.T) {

@@ -211,7 +211,7 @@ func TestWriteRefuses(t *testing.T) {
 		want   []string
 	}{
 		{"value", func(s *Sink[string]) { s.Value = func(string) ([]byte, error) { return nil, errors.New("no idea") } }, []string{"no idea"}},
-		{"partition", func(s *Sink[string]) { s.Partition = func(string, int) int { return 2 } }, []string{"Partition gives 2", "0 to 1"}},
+		{"partition", func(s *Sink[string]) { s.Partition = func(string, int) int { return 2 } }, []string{"function Partition gives 2", "0 to 1"}},
 		{"negative partition", func(s *Sink[string]) { s.Partition = func(string, int) int { return -1 } }, []string{"Partition gives -1"}},
 		{"timestamp", func(s *Sink[string]) { s.Timestamp = func(string) time.Time { return time.Unix(-5, 0) } }, []string{"before 1970"}},
 		{"size", func(s *Sink[string]) { s.BatchBytes = 70 }, []string{"BatchBytes", "max.message.bytes"}},
@@ -399,7 +399,8 @@ func TestMistakes(t *testing.T) {
 		{"group", func(s *Source[string]) { s.Group = "g" }, []string{`Group is "g"`}},
 		{"no group", func(s *Source[string]) { s.Start = Committed() }, []string{`Group is ""`}},
 		{"disorder", func(s *Source[string]) { s.Disorder = -1 }, []string{"disorder"}},
-		{"durations", func(s *Source[string]) { s.RetryTimeout, s.MaxFetchWait, s.ConnectTimeout = -1, -1, -1 }, []string{"RetryTimeout", "MaxFetchWait", "ConnectTimeout"}},
+		{"durations", func(s *Source[string]) { s.RetryTimeout, s.MaxFetchWait, s.ConnectTimeout = -1, -1, -1 },
+			[]string{"RetryTimeout", "MaxFetchWait", "ConnectTimeout"}},
 		{"bytes", func(s *Source[string]) { s.MaxBufferedBytes = -1 }, []string{"MaxBufferedBytes"}},
 		{"policy", func(s *Source[string]) { s.OnLostOffsets = 3 }, []string{"OnLostOffsets is 3"}},
 		{"offsets", func(s *Source[string]) {
@@ -437,7 +438,8 @@ func TestMistakes(t *testing.T) {
 		})
 	}
 	good := pcoll.New("good")
-	Write(Read(good, Source[string]{Brokers: []string{"b:9092"}, Topics: []string{"a"}, Decode: String}), Sink[string]{Brokers: []string{"b:9092"}, Topic: "a", Value: StringValue})
+	rows := Read(good, Source[string]{Brokers: []string{"b:9092"}, Topics: []string{"a"}, Decode: String})
+	Write(rows, Sink[string]{Brokers: []string{"b:9092"}, Topic: "a", Value: StringValue})
 	if err := good.Err(); err != nil {
 		t.Errorf("a good pipeline: %v", err)
 	}
