@@ -192,6 +192,10 @@ func (d drawer) delay() *strategy.Trigger {
 	return x
 }
 
+// maxBurst is how many elements may come in bursts before all bursts are small:
+// in several windows, twice, and grouped again they are many.
+const maxBurst = 4000
+
 // drawn is an event whose times count from where its stream is.
 type drawn struct {
 	kind, stream, by int
@@ -216,12 +220,12 @@ func (d drawer) events() (events []Event) {
 			e.by = rapid.IntRange(25, 120).Draw(t, "leap")
 		default:
 			// Enough of them fill batches and queues.
-			e.by = rapid.SampledFrom([]int{40, 200, min(d.s.Keys+200, 4000)}).Draw(t, "burst")
+			e.by = rapid.SampledFrom([]int{40, 200, d.s.Keys + 200}).Draw(t, "burst")
 		}
 		return e
 	})
 	var wm [2]exec.Time
-	id := 0
+	id, big := 0, 0
 	for _, x := range rapid.SliceOfN(event, 1, 25).Draw(d.t, "events") {
 		e := Event{Stream: x.stream}
 		switch {
@@ -237,6 +241,9 @@ func (d drawer) events() (events []Event) {
 			e.Clock = int64(x.by)
 		default:
 			e.Burst, e.Base = x.by, wm[x.stream]
+			if big += x.by; big > maxBurst {
+				e.Burst = 40
+			}
 		}
 		events = append(events, e)
 	}
