@@ -1,6 +1,7 @@
 package exec_test
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"slices"
@@ -134,7 +135,7 @@ func TestWritersAndFeeders(t *testing.T) {
 		}
 		w := edge.Writer(route, parts, out)
 		in := w.In.(exec.Input[string])
-		c := exec.NewCtx(nil)
+		c := exec.NewCtx(context.Background())
 		got := make([][]elem, parts)
 		feeds := make([]exec.Feeder, parts)
 		for p := range parts {

@@ -33,7 +33,6 @@ type script struct {
 	row     int
 	now     answer
 	closed  int
-	from    Position
 }
 
 func (s *script) Read(b *Batch[int]) (Status, error) {
@@ -103,15 +102,14 @@ func (s *scripted) Open(_ context.Context, _ Env, split Split, from Position) (R
 
 // A bench is a readOp on one worker, with what comes out of it.
 type bench struct {
-	t       *testing.T
-	op      *readOp[int]
-	env     *host.Op
-	inst    exec.Instance
-	clock   *host.Manual
-	c       *exec.Ctx
-	out     []string
-	stopAt  int // elements after which the output is full; 0: never
-	rejects []Reject
+	t      *testing.T
+	op     *readOp[int]
+	env    *host.Op
+	inst   exec.Instance
+	clock  *host.Manual
+	c      *exec.Ctx
+	out    []string
+	stopAt int // elements after which the output is full; 0: never
 }
 
 func newBench(t *testing.T, src *scripted, try bool) *bench {

@@ -41,12 +41,6 @@ func (r *rows) sorted() []string {
 	return slices.Sorted(slices.Values(r.rows))
 }
 
-func (r *rows) len() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.rows)
-}
-
 // collect ends a pipeline in r.
 func collect[T any](in pcoll.PCollection[T], r *rows) {
 	transforms.ForEach(in, func(c *pcoll.Context, v T) error {
@@ -214,7 +208,5 @@ var errBoom = errors.New("boom")
 type gate struct{ open chan struct{} }
 
 func newGate() *gate { return &gate{make(chan struct{})} }
-
-func (g *gate) pass() { <-g.open }
 
 func at(sec int64) time.Time { return time.Unix(sec, 0) }
