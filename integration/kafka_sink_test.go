@@ -68,7 +68,8 @@ func TestKafkaRoundTrip(t *testing.T) {
 				}
 			}
 			p = pcoll.New("read")
-			read := kafka.Read(p, kafka.Source[kafka.Message[string]]{Brokers: addrs, Topics: []string{topic}, Decode: kafka.MessageOf(kafka.String), Stop: kafka.AtEnd()})
+			read := kafka.Read(p, kafka.Source[kafka.Message[string]]{
+				Brokers: addrs, Topics: []string{topic}, Decode: kafka.MessageOf(kafka.String), Stop: kafka.AtEnd()})
 			passert.Equals(t, transforms.Map(read, func(m kafka.Message[string]) string { return string(m.Headers[0].Value) }), want...)
 			ptest.Run(t, p)
 		})
