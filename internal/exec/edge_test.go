@@ -240,7 +240,7 @@ func TestFullIsReportedAndHeeded(t *testing.T) {
 
 // collected returns the elements of a batch.
 func collected(edge exec.Edge, b exec.Batch, from int) (got []elem) {
-	edge.Feeder(see(&got))(exec.NewCtx(nil), b, from, b.Len()-from)
+	edge.Feeder(see(&got))(exec.NewCtx(context.Background()), b, from, b.Len()-from)
 	return got
 }
 
@@ -248,7 +248,7 @@ func collected(edge exec.Edge, b exec.Batch, from int) (got []elem) {
 func packed(edge exec.Edge, es []elem) exec.Batch {
 	out := newOutlet(1)
 	w := edge.Writer(nil, 1, out)
-	c := exec.NewCtx(nil)
+	c := exec.NewCtx(context.Background())
 	for _, e := range es {
 		e.put(c, w.In.(exec.Input[string]))
 	}
