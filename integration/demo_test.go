@@ -11,7 +11,8 @@ import (
 // TestMainJobOnRealBroker runs the main example against the broker: the same
 // pipeline over Parquet and over Kafka gives the same answer.
 func TestMainJobOnRealBroker(t *testing.T) {
-	out, err := exec.CommandContext(t.Context(), "go", "run", "../examples/adclicks", "-events", "1000000", "-brokers", strings.Join(brokers(t), ",")).CombinedOutput()
+	demo := exec.CommandContext(t.Context(), "go", "run", "../examples/adclicks", "-brokers", strings.Join(brokers(t), ","))
+	out, err := demo.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
