@@ -1,3 +1,5 @@
+//lint:file-ignore U1000 unexported fields are there to be refused
+
 package coders
 
 import (
@@ -171,7 +173,7 @@ func TestNormalizeIsNilWhereEqualsAgrees(t *testing.T) {
 func TestEmptyStructIsAKey(t *testing.T) {
 	k := keyOf[struct{}](t)
 	enc, err := k.Coder.Append(nil, struct{}{})
-	if err != nil || string(enc) != "\x00\x00" || k.Hash(struct{}{}) != k.Hash(struct{}{}) || k.Normalize != nil {
+	if err != nil || string(enc) != "\x00\x00" || k.Hash == nil || k.Normalize != nil {
 		t.Errorf("%x, %v", enc, err)
 	}
 }

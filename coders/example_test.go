@@ -31,7 +31,7 @@ func ExampleFor() {
 func ExampleFor_unexported() {
 	type Order struct {
 		ID   int64
-		meta map[string]string
+		meta map[string]string //lint:ignore U1000 it is there to be refused
 	}
 	_, err := coders.For[Order]()
 	fmt.Println(err)

@@ -2,6 +2,7 @@ package pcoll
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"time"
@@ -82,6 +83,9 @@ func (e Emit[T]) At(c *Context, t time.Time, v T) {
 		e(c, v) // which fails
 		return
 	}
+	if c.timeless(t) {
+		return
+	}
 	old, at := c.x.Time, exec.TimeOf(t)
 	if at < old.Add(-c.skew) {
 		c.x.Fail(fmt.Errorf("output time %v is before the input's time %v by more than the allowed skew of %d ms;"+
@@ -100,9 +104,21 @@ func (e Emit[T]) In(c *Context, w Window, t time.Time, v T) {
 		c.keep.ContextKept()
 		return
 	}
+	if c.timeless(t) {
+		return
+	}
 	was := c.enter(exec.TimeOf(t), w)
 	e(c, v)
 	c.leave(was)
+}
+
+// timeless fails the run if t is the zero time.Time, which nobody means: it
+// stands for a missing time, and would be one in year 1.
+func (c *Context) timeless(t time.Time) bool {
+	if t.IsZero() {
+		c.x.Fail(errors.New("an element was emitted at the zero time.Time, which is no event time; give it one, or emit at the input's time"))
+	}
+	return t.IsZero()
 }
 
 // place is what At and In change for the time of an emit.

@@ -146,16 +146,20 @@ func NewBuilder(p *Pipeline, kind string, opts ...Option) *Builder {
 			o.apply(&s)
 		}
 	}
+	empty := s.named && s.name == ""
+	if empty {
+		s.name = kind // so that the mistake names something
+	}
 	path := strings.Join(append(append([]string(nil), p.scope...), s.name), "/")
 	n := &graph.Node{Kind: kind, Name: path, Named: s.named}
 	n.File, n.Line = caller()
 	b := &Builder{p: p, node: n, extras: s.extras}
-	if s.named && s.name == "" {
+	if empty {
 		b.Errorf("name is empty")
 	}
 	p.used[path]++
 	if k := p.used[path]; k > 1 {
-		if s.named {
+		if s.named && !empty {
 			b.Errorf("name %q is already used; names are unique within a scope", path)
 		}
 		for p.used[fmt.Sprintf("%s-%d", path, k)] > 0 {

@@ -52,3 +52,21 @@ func (*routesInt) Process(c *pcoll.Context, n int, emit pcoll.Emit[int]) error {
 	emit(c, n)
 	return nil
 }
+
+// TestElementsInNoWindow covers that elements between sliding windows with gaps
+// are counted wherever windows are assigned, also in front of an exchange.
+func TestElementsInNoWindow(t *testing.T) {
+	p := pcoll.New("test")
+	timed := WithTimestamps(CreateFrom(p, []int{1, 2, 3, 4, 5}), func(n int) time.Time { return time.Unix(int64(n), 0) })
+	windowed := windowing.Into(timed, windowing.Sliding(time.Second, 5*time.Second, windowing.AllowGaps()))
+	byKey := KeyBy(windowed, func(int) string { return "k" })
+	CountPerKey(byKey, pcoll.Named("Count"))
+	GroupByKey(byKey, pcoll.Named("Group"))
+	for runner, res := range ptest.Run(t, p) {
+		for _, name := range []string{"Count", "Group"} {
+			if got, _ := res.Transform(name); got.Internal["elementsInNoWindow"] != 4 {
+				t.Errorf("%s: %s counts %v, want 4 elements in no window", runner, name, got.Internal)
+			}
+		}
+	}
+}

@@ -196,9 +196,7 @@ func (w *writer[T]) spread(c *Ctx, v T) {
 	b.add(c, v)
 	if len(b.vals) >= BatchSize {
 		w.send(c, w.turn)
-		if w.turn++; w.turn == len(w.bufs) {
-			w.turn = 0
-		}
+		w.turn = (w.turn + 1) % len(w.bufs)
 	}
 }
 
@@ -224,10 +222,15 @@ func (w *writer[T]) send(c *Ctx, p int) {
 }
 
 func (w *writer[T]) flush(c *Ctx) {
+	sent := false
 	for p, b := range w.bufs {
 		if len(b.vals) > 0 {
 			w.send(c, p)
+			sent = true
 		}
+	}
+	if sent { // few elements are spread, too
+		w.turn = (w.turn + 1) % len(w.bufs)
 	}
 }
 
@@ -235,7 +238,7 @@ func (*edge[T]) Feeder(in any) Feeder {
 	next := in.(Input[T])
 	return func(c *Ctx, x Batch, from, max int) int {
 		b := x.(*batch[T])
-		end := min(from+max, len(b.vals))
+		end := from + min(max, len(b.vals)-from)
 		t, w, p, k := c.Time, c.Window, c.Pane, c.Kind
 		c.Window, c.Pane, c.Kind = b.window, b.pane, b.kind
 		i := from

@@ -57,6 +57,9 @@ func (e *edge[T]) Decode(src []byte) (Batch, error) {
 			return nil, fmt.Errorf("batch of %v: element %d is cut off", e.Elem(), i)
 		}
 		flags := src[0]
+		if flags >= 1<<6 {
+			return nil, fmt.Errorf("batch of %v: element %d: damaged flags %#x", e.Elem(), i, flags)
+		}
 		c := Ctx{Time: Time(f[0]), Window: Window{Time(f[1]), Time(f[2])}, Kind: Kind(flags >> 4 & 3),
 			Pane: Pane{Index: f[3], NonSpeculative: f[4], Timing: Timing(flags & 3), First: flags&4 != 0, Last: flags&8 != 0}}
 		v, rest, err := e.coder.Decode(src[1:])

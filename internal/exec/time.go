@@ -25,7 +25,7 @@ const (
 // TimeOf returns t rounded down to a millisecond and limited to [MinTime, MaxTime].
 func TimeOf(t time.Time) Time {
 	switch sec := t.Unix(); {
-	case sec < int64(MinTime)/1000:
+	case sec < int64(MinTime)/1000-1: // MinTime lies within the second before
 		return MinTime
 	case sec > int64(MaxTime)/1000:
 		return MaxTime

@@ -56,6 +56,7 @@ type Op struct {
 	wakeAt  exec.Time
 	stores  map[string]exec.Store
 	metrics Metrics
+	woken   atomic.Bool
 }
 
 // NewOp returns the environment of an operator.
@@ -96,8 +97,17 @@ func (o *Op) TakeWake(now exec.Time) bool {
 	return true
 }
 
-// Waker returns the function that wakes the worker.
-func (o *Op) Waker() func() { return o.place.Wake }
+// Waker returns the function that wakes the worker to poll this operator.
+func (o *Op) Waker() func() {
+	return func() {
+		o.woken.Store(true) // before the wake, so that whoever it wakes sees it
+		o.place.Wake()
+	}
+}
+
+// TakeWoken reports whether the function that Waker returns was called, and
+// forgets it: a worker with several roots has to know which of them to poll.
+func (o *Op) TakeWoken() bool { return o.woken.Swap(false) }
 
 // Keep registers a store. A second one of the same name is a bug of the operator.
 func (o *Op) Keep(name string, s exec.Store) {

@@ -80,6 +80,20 @@ func (q *Queue[M]) Push(m M, data bool) (full bool) {
 	return full
 }
 
+// Replace puts a control message m in the place of the last message, if there is
+// one and same says that m supersedes it; else it appends m. A producer that only
+// has news of itself to tell thereby needs no room, however long its consumer is busy.
+func (q *Queue[M]) Replace(m M, same func(last M) bool) {
+	q.mu.Lock()
+	if n := len(q.buf); n > q.head && !q.buf[n-1].data && same(q.buf[n-1].m) {
+		q.buf[n-1].m = m
+	} else {
+		q.buf = append(q.buf, entry[M]{m, false})
+	}
+	q.mu.Unlock()
+	q.consumer.Wake()
+}
+
 // Pop takes the first message.
 func (q *Queue[M]) Pop() (m M, ok bool) {
 	q.mu.Lock()

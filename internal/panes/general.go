@@ -247,13 +247,16 @@ func (g *General[K, V, Acc]) operatorHold(ks *keyState[Acc]) exec.Time {
 	return max(ks.told, g.leastHold(ks))
 }
 
-// leastHold returns the least of the key's holds, or exec.Idle.
+// leastHold returns the least of the key's holds, or exec.Idle. Elements can be
+// stamped behind the end of their window, by a transform between. The hold of a
+// pane is then that time, since the window may yet grow by merging, but the
+// watermark is held where the pane would be stamped if it fired now.
 func (g *General[K, V, Acc]) leastHold(ks *keyState[Acc]) exec.Time {
 	least := exec.Idle
 	for i := range ks.wins {
 		x := &ks.wins[i]
 		if x.flags&isHeld != 0 {
-			least = min(least, x.hold)
+			least = min(least, x.hold, x.w.Max())
 		}
 		if x.flags&isKept != 0 {
 			least = min(least, g.s.Expiry(x.w))
@@ -336,10 +339,10 @@ func (g *General[K, V, Acc]) holdFor(ks *keyState[Acc], x *win[Acc], first, last
 	switch g.s.Combiner {
 	case strategy.Earliest:
 		tooLate = first < ks.out
-		at = min(max(first, min(ks.out, last)), end)
+		at = max(first, min(ks.out, last))
 	case strategy.Latest:
 		tooLate = first < ks.out
-		at = min(last, end)
+		at = last
 	}
 	if at < ks.out || end < g.p.cur {
 		tooLate = true

@@ -232,3 +232,34 @@ func TestMergeIntoClosedWindow(t *testing.T) {
 	}
 	r.expect(watermark(exec.MaxTime), pane{exec.Window{Start: 5, End: 15}, exec.OnTime, true, []int64{5}})
 }
+
+// TestStampBehindTheWindow gives sessions elements that a transform has moved
+// behind the end of their window. How they are cut into bundles does not matter:
+// a pane is stamped with the least time, or with the end of the merged window.
+func TestStampBehindTheWindow(t *testing.T) {
+	for combiner, want := range map[strategy.TimestampCombiner]exec.Time{strategy.Earliest: 7, strategy.Latest: 9, strategy.EndOfWindow: 9} {
+		s := &strategy.Strategy{Fn: strategy.SessionWindows{Gap: 6}, Combiner: combiner, Trigger: trigger(strategy.OnDefault)}
+		for _, bundles := range []int{1, 2} {
+			r := newRig(t, s, generalForm, options{exploded: true})
+			for i, e := range []struct {
+				time exec.Time
+				w    exec.Window
+			}{{7, exec.Window{Start: 0, End: 6}}, {12, exec.Window{Start: 4, End: 10}}} {
+				r.ctx.Time, r.ctx.Window = e.time, e.w
+				r.f.Element(r.ctx, 1, int64(i))
+				if bundles == 2 || i == 1 {
+					r.f.Turn(r.ctx)
+					r.advance()
+				}
+			}
+			*r.ctx = *exec.NewCtx(r.ctx.Context)
+			r.play(watermark(9))
+			if r.out != want {
+				t.Errorf("%v in %d bundles: the watermark is held at %d, want %d", combiner, bundles, r.out, want)
+			}
+			if got := r.play(watermark(10)); len(got) != 1 || got[0].time != want || len(got[0].values) != 2 {
+				t.Errorf("%v in %d bundles: %v, want both at %d", combiner, bundles, got, want)
+			}
+		}
+	}
+}

@@ -32,8 +32,9 @@ type Policy struct {
 // start of time until it has something to say.
 type Split struct {
 	wm      exec.Time
-	caught  bool // nothing unread, since the time beside
-	since   exec.Time
+	caught  bool      // nothing was unread
+	since   exec.Time // from then
+	asked   exec.Time // until then
 	idle    bool
 	ended   bool
 	limit   exec.Time // newest time that may move the watermark
@@ -51,9 +52,12 @@ func (s *Split) Begin(p *Policy, now exec.Time) {
 	}
 }
 
+// Unread notes that there was something unread: the split is not idle.
+func (s *Split) Unread() { s.caught, s.idle = false, false }
+
 // Observe notes the event time of an element that was read.
 func (s *Split) Observe(p *Policy, t exec.Time) {
-	s.caught, s.idle = false, false
+	s.Unread()
 	if t > s.limit {
 		s.Futures++
 		return
@@ -63,30 +67,43 @@ func (s *Split) Observe(p *Policy, t exec.Time) {
 	}
 }
 
-// Set raises the watermark to one that the reader knows by itself.
-func (s *Split) Set(w exec.Time) { s.wm = max(s.wm, min(w, exec.MaxTime)) }
+// Set raises the watermark to one that the reader knows by itself. It takes the
+// place of Observe, where elements only count as Unread.
+func (s *Split) Set(p *Policy, w exec.Time) {
+	if !p.AtEnd {
+		s.wm = max(s.wm, min(w, exec.MaxTime))
+	}
+}
 
-// CaughtUp notes, at processing time now, whether the reader confirmed that
-// nothing is unread. Only time throughout which that was so counts as idle.
+// CaughtUp notes what the reader said when it was asked at processing time now:
+// whether nothing is unread. Only time throughout which that was so counts as
+// idle, and between two answers that are too far apart nobody knows: a reader
+// that could not be asked because a consumer was slow may have been unable to
+// look, too. The count begins anew then.
 func (s *Split) CaughtUp(p *Policy, yes bool, now exec.Time) {
 	if !yes {
-		s.caught, s.idle = false, false
+		s.Unread()
 		return
 	}
-	if !s.caught {
+	if !s.caught || !s.idle && now > s.asked.Add(max(p.IdleAfter/2, minGap)) {
 		s.caught, s.since = true, now
 	}
+	s.asked = now
 	if p.IdleAfter >= 0 && now >= s.since.Add(p.IdleAfter) {
 		s.idle = true
 	}
 }
 
-// IdleAt returns when the split will be idle if nothing is read until then, or Idle.
-func (s *Split) IdleAt(p *Policy) exec.Time {
+// minGap is how far apart, in ms, answers may be however short the idle timeout is.
+const minGap = 100
+
+// AskAt returns when the reader has to be asked again, if nothing wakes it before, so
+// that the split becomes idle in time; Idle if it cannot.
+func (s *Split) AskAt(p *Policy) exec.Time {
 	if !s.caught || s.idle || p.IdleAfter < 0 || s.ended {
 		return exec.Idle
 	}
-	return s.since.Add(p.IdleAfter)
+	return min(s.since.Add(p.IdleAfter), s.asked.Add(max(p.IdleAfter/4, minGap/2)))
 }
 
 // End notes that no element will come any more.

@@ -146,13 +146,15 @@ type Reader[T any] interface {
 }
 
 // A Watermarker is a Reader that knows its own watermark: no row before it will
-// follow. It replaces the disorder bound.
+// follow the last Read. It replaces the disorder bound and the guard against times ahead of the clock.
 type Watermarker interface{ Watermark() Time }
 
 // An Idler is a Reader that can tell that nothing is unread. Without it a split is never idle.
+// A reader that has come to the end of what there is calls Env.Wake: the time counts from the Read that follows.
 type Idler interface {
 	// CaughtUp reports whether the source confirmed, by its last answer, that
-	// there is nothing behind the position that Position returns.
+	// there is nothing behind the position that Position returns. It is asked
+	// right after a Read that gave nothing.
 	CaughtUp() bool
 }
 

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -81,7 +82,12 @@ func (o *readOp[T]) Splits(ctx context.Context) ([]exec.Split, error) {
 		return nil, err
 	}
 	out := make([]exec.Split, len(splits))
+	seen := make(map[string]bool, len(splits))
 	for i, s := range splits {
+		if seen[s.ID] {
+			return nil, fmt.Errorf("two splits have the ID %q, by which they are told apart: one would never be read", s.ID)
+		}
+		seen[s.ID] = true
 		out[i] = exec.Split{ID: s.ID, Size: s.Size, State: s}
 	}
 	return out, nil
@@ -134,7 +140,8 @@ type reading[T any] struct {
 
 type splitReader[T any] struct {
 	id     string
-	reader Reader[T]
+	reader Reader[T] // nil once the split has ended
+	end    Position  // then
 	track  *progress.Split
 	wm     Watermarker // nil unless implemented
 	idler  Idler
@@ -188,15 +195,19 @@ func (r *reading[T]) poll(c *exec.Ctx, limit int) exec.Status {
 
 // rest says what to expect when no split has anything at hand.
 func (r *reading[T]) rest() exec.Status {
+	st := exec.Ended
 	if !r.assigned || r.op.Rediscover() > 0 {
-		return exec.Waiting
+		st = exec.Waiting
 	}
 	for _, s := range r.splits {
-		if s.status != Ended {
-			return exec.Waiting
+		switch s.status {
+		case Ready: // it skipped what gives no row, and nobody will wake us for the rest
+			return exec.Ready
+		case Waiting:
+			st = exec.Waiting
 		}
 	}
-	return exec.Ended
+	return st
 }
 
 // read fills the batch from the next split that has rows.
@@ -217,6 +228,11 @@ func (r *reading[T]) read(c *exec.Ctx) bool {
 			c.Fail(err)
 			return false
 		}
+		if v, n := len(r.batch.Values), len(r.batch.Times); v != n {
+			c.Op = r.env.Op()
+			c.Fail(fmt.Errorf("split %s: Read appended %d values and %d times: each row has one of both", s.id, v, n))
+			return false
+		}
 		s.status = status
 		r.note(s)
 		if len(r.batch.Values)+len(r.batch.Rejects) > 0 {
@@ -235,24 +251,28 @@ func (r *reading[T]) read(c *exec.Ctx) bool {
 func (r *reading[T]) note(s *splitReader[T]) {
 	now := r.env.Now()
 	p := &r.op.policy
-	s.track.Begin(p, now)
-	before := s.track.Futures
-	times := r.batch.Times
-	if p.AtEnd && p.MaxFuture < 0 && len(times) > 0 {
-		times = times[:1] // they cannot move the watermark or be too far ahead: one tells that there was something
-	}
-	for _, t := range times {
-		s.track.Observe(p, t)
-	}
-	r.futures.Add(s.track.Futures - before)
-	if s.wm != nil {
-		s.track.Set(s.wm.Watermark())
+	empty := len(r.batch.Values)+len(r.batch.Rejects) == 0
+	// Asked only here, right after a Read: what came since the last one does not hide behind an old answer.
+	s.track.CaughtUp(p, empty && s.idler != nil && s.status == Waiting && s.idler.CaughtUp(), now)
+	switch {
+	case s.wm != nil:
+		s.track.Set(p, s.wm.Watermark())
+	case p.AtEnd && p.MaxFuture < 0: // times cannot move the watermark or be too far ahead
+	default:
+		s.track.Begin(p, now)
+		before := s.track.Futures
+		for _, t := range r.batch.Times {
+			s.track.Observe(p, t)
+		}
+		r.futures.Add(s.track.Futures - before)
 	}
 	if s.status == Ended {
 		s.track.End()
+		s.end = s.reader.Position()
 		if err := s.reader.Close(); err != nil {
 			r.env.Log().Warn("closing a split that was read to its end failed", "split", s.id, "error", err)
 		}
+		s.reader = nil
 	}
 }
 
@@ -263,7 +283,7 @@ func (r *reading[T]) emit(c *exec.Ctx, limit int) {
 	end := min(len(b.Values), r.row+limit)
 	first := r.row
 	for ; r.row < end && !c.Full && c.Err == nil; r.row++ {
-		c.Time = b.Times[r.row]
+		c.Time = exec.Clamp(b.Times[r.row])
 		r.down(c, b.Values[r.row])
 	}
 	r.elements.Add(int64(r.row - first))
@@ -295,15 +315,8 @@ func (r *reading[T]) advance(*exec.Ctx, []exec.Time) (exec.Time, bool) {
 	if !r.assigned {
 		return exec.MinTime, false
 	}
-	now := r.env.Now()
 	for _, s := range r.splits {
-		if s.status == Ended {
-			continue
-		}
-		// Rows that were read and not emitted yet are unread to the pipeline.
-		caught := s.idler != nil && s != r.from && s.status == Waiting && s.idler.CaughtUp()
-		s.track.CaughtUp(&r.op.policy, caught, now)
-		if at := s.track.IdleAt(&r.op.policy); at != exec.Idle {
+		if at := s.track.AskAt(&r.op.policy); at != exec.Idle {
 			r.env.WakeAt(at)
 		}
 	}
@@ -322,14 +335,20 @@ func (r *reading[T]) Snapshot(dst []byte, group int) ([]byte, error) {
 	if r.from != nil {
 		return nil, fmt.Errorf("connector: %s: snapshot in the middle of a batch", r.op.name)
 	}
-	for _, s := range r.splits {
-		pos := Position{}
-		if s.reader != nil {
-			pos = s.reader.Position()
-		}
-		for _, x := range [][]byte{[]byte(s.id), pos} {
+	put := func(id string, pos Position) {
+		for _, x := range [][]byte{[]byte(id), pos} {
 			dst = append(binary.AppendUvarint(dst, uint64(len(x))), x...)
 		}
+	}
+	for _, s := range r.splits {
+		if s.reader == nil {
+			put(s.id, s.end)
+		} else {
+			put(s.id, s.reader.Position())
+		}
+	}
+	for _, id := range slices.Sorted(maps.Keys(r.stored)) { // restored, and not listed again yet
+		put(id, r.stored[id])
 	}
 	return dst, nil
 }

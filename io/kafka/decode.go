@@ -22,8 +22,6 @@ func JSON[T any](r *Record) (T, error) {
 		p = new(T)
 		r.scratch = p
 	}
-	var zero T
-	*p = zero
 	var err error
 	if m, ok := any(p).(jsonMessage); ok {
 		err = m.decodeJSON(r)
@@ -31,7 +29,7 @@ func JSON[T any](r *Record) (T, error) {
 		err = unmarshal(r, p)
 	}
 	v := *p
-	*p = zero // the next record must not write into what this one points to
+	*p = *new(T) // the next record must not write into what this one points to
 	return v, err
 }
 

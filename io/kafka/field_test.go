@@ -54,6 +54,17 @@ func countPerPartition(in pcoll.PCollection[partitionAt]) *bag[counted] {
 	return b
 }
 
+// countAll is countPerPartition without the partition.
+func countAll(in pcoll.PCollection[partitionAt]) *bag[counted] {
+	counts := transforms.Count(windowing.Into(in, windowing.Fixed(10*time.Second)), transforms.NoDefault())
+	b := &bag[counted]{added: make(chan struct{}, 1)}
+	transforms.ForEach(counts, func(c *pcoll.Context, n int64) error {
+		b.add(counted{0, int64(c.Window().Start) / 1000, n})
+		return nil
+	}, pcoll.Named("Counts"))
+	return b
+}
+
 // TestF01SlowSink holds a partition with unread records back while the sink blocks for longer than the idle timeout.
 func TestF01SlowSink(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -217,20 +228,24 @@ func TestF27ReadUncommitted(t *testing.T) {
 // TestF28EmptyPartitions fires windows although two of three partitions never delivered a record.
 func TestF28EmptyPartitions(t *testing.T) {
 	for _, workers := range []int{1, 2, 3} {
-		t.Run(fmt.Sprint(workers, " workers"), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { emptyPartitions(t, workers) })
+		t.Run(fmt.Sprint("per key, workers ", workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { emptyPartitions(t, workers, countPerPartition, 1) })
+		})
+		t.Run(fmt.Sprint("without key, workers ", workers), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) { emptyPartitions(t, workers, countAll, 0) })
 		})
 	}
 }
 
-func emptyPartitions(t *testing.T, workers int) {
+// emptyPartitions runs the case with one of two ways to count; active is the key of partition 1.
+func emptyPartitions(t *testing.T, workers int, count func(pcoll.PCollection[partitionAt]) *bag[counted], active int32) {
 	b := virtual(t, 3)
 	for _, s := range []int64{1, 5, 12, 25} {
 		b.produce(record(0, s*1000, "x"))
 	}
 	p := pcoll.New("F28")
 	src := Source[partitionAt]{Brokers: b.ListenAddrs(), Dial: b.dial, Topics: []string{topic}, Decode: decodePartition, Idle: 2 * time.Second}
-	got := countPerPartition(Read(p, src))
+	got := count(Read(p, src))
 	began := time.Now()
 	job := start(t, p, workers)
 	got.until(t, 2)
@@ -238,13 +253,12 @@ func emptyPartitions(t *testing.T, workers int) {
 		t.Errorf("the first windows fired after %v, want about 2 s", d)
 	}
 	time.Sleep(10 * time.Second) // of the bubble's clock
-	b.produce(record(1, 30_000, "x"))
-	b.produce(record(1, 40_000, "x"))
+	b.produce(record(1, 30_000, "x"), record(1, 40_000, "x"))
 	// P1 is active again and holds the watermark, at 40; the others are idle.
 	all := got.until(t, 4)
 	job.Cancel()
 	res, _ := job.Wait()
-	want := []counted{{0, 0, 2}, {0, 10, 1}, {0, 20, 1}, {1, 30, 1}}
+	want := []counted{{0, 0, 2}, {0, 10, 1}, {0, 20, 1}, {active, 30, 1}}
 	slices.SortFunc(all, func(a, b counted) int { return int(a.Window - b.Window) })
 	if diff := cmp.Diff(want, all); diff != "" {
 		t.Errorf("windows (-want +got):\n%s", diff)

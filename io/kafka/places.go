@@ -1,6 +1,9 @@
 package kafka
 
-import "time"
+import (
+	"maps"
+	"time"
+)
 
 // A Start is where reading begins in partitions of which nothing has been read
 // yet: [Earliest], [Latest], [Committed], [AtTime] or [AtOffsets]. It is resolved into
@@ -29,11 +32,22 @@ const (
 	atOffsets
 )
 
-// place is a Start or a Stop, or both.
+// place is a Start or a Stop, or both. It can be compared with ==.
 type place struct {
-	kind    placeKind
-	at      time.Time
-	offsets map[string]map[int32]int64
+	kind  placeKind
+	at    time.Time
+	named *offsets
+}
+
+// offsets are by topic and partition.
+type offsets map[string]map[int32]int64
+
+// offsets of a place that names some.
+func (p place) offsets() offsets {
+	if p.named == nil {
+		return nil
+	}
+	return *p.named
 }
 
 func (p place) start() place { return p }
@@ -66,8 +80,12 @@ func AtTime(t time.Time) Place { return place{kind: atTime, at: t} }
 // AtOffsets is an offset for each topic and partition. As a Start, partitions
 // that are not named begin at their first record. As a Stop, each partition must be
 // named; its record at the offset is not read, and one that does not exist yet is waited for.
-func AtOffsets(offsets map[string]map[int32]int64) Place {
-	return place{kind: atOffsets, offsets: offsets}
+func AtOffsets(at map[string]map[int32]int64) Place {
+	named := offsets{}
+	for topic, parts := range at {
+		named[topic] = maps.Clone(parts)
+	}
+	return place{kind: atOffsets, named: &named}
 }
 
 // LostOffsets says what to do when the records at a position are gone: deleted by

@@ -53,7 +53,7 @@ func (s *source[T]) Open(ctx context.Context, env connector.Env, split connector
 	}
 	r.hub = s.runs.of(ctx).join(ctx, env.Worker, &s.access, kafkawire.FetcherConfig{
 		Isolation:   s.isolation(),
-		Budget:      max(1, s.cfg.MaxBufferedBytes/max(1, env.Workers)),
+		Budget:      s.cfg.budget(env.Workers),
 		MaxWait:     s.cfg.MaxFetchWait,
 		RetryBudget: s.cfg.RetryTimeout,
 	})
@@ -206,7 +206,7 @@ func (r *reader[T]) recover(err error) error {
 	}
 	r.env.Count("lostOffsets", min(lost, max(0, r.stop-r.at.offset)))
 	r.env.Log.Warn("records at the position are gone: going on elsewhere, by Source.OnLostOffsets", "topic", r.tp.Topic,
-		"partition", r.tp.Partition, "position", r.at.offset, "continue", to, "lost", lost, "error", err)
+		"partition", r.tp.Partition, "position", r.at.offset, "continue", to, "lost", lost)
 	r.at.offset, r.at.epoch = min(to, r.stop), epoch
 	if r.ended = to >= r.stop; r.ended {
 		return nil

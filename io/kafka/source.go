@@ -62,7 +62,8 @@ type Source[T any] struct {
 	MaxFetchWait time.Duration
 	// MaxBufferedBytes bounds what all workers together have read ahead, in
 	// compressed bytes: each worker has an equal part of it, and one batch more for
-	// a partition whose batches are larger than its share. Default 64 MiB.
+	// a partition whose batches are larger than its share. Default 16 MiB for each
+	// worker: more is seldom faster, since it does not fit into caches.
 	MaxBufferedBytes int
 }
 
@@ -86,7 +87,7 @@ func add[T any](b *pcoll.Builder, src Source[T], try bool) (rows pcoll.PCollecti
 const (
 	defaultDiscover = 30 * time.Second
 	defaultRetry    = time.Minute
-	defaultBuffered = 64 << 20
+	defaultBuffered = 16 << 20 // of a worker
 )
 
 // source implements connector.Source.
@@ -119,9 +120,6 @@ func newSource[T any](cfg Source[T], report func(format string, args ...any)) *s
 	}
 	if c.RetryTimeout == 0 {
 		c.RetryTimeout = defaultRetry
-	}
-	if c.MaxBufferedBytes == 0 {
-		c.MaxBufferedBytes = defaultBuffered
 	}
 	s.access = access{c.Brokers, c.ClientID, c.TLS, c.SASL, c.Dial, c.ConnectTimeout, c.RetryTimeout}
 	s.access.check(report)
@@ -161,7 +159,7 @@ func checkOffsets(report func(format string, args ...any), field string, p place
 	for _, t := range topics {
 		known[t] = true
 	}
-	for topic, parts := range p.offsets {
+	for topic, parts := range p.offsets() {
 		if !known[topic] {
 			report("%s: AtOffsets names topic %q, which is not in Topics", field, topic)
 		}
@@ -171,6 +169,14 @@ func checkOffsets(report func(format string, args ...any), field string, p place
 			}
 		}
 	}
+}
+
+// budget is how many bytes one of some workers may have read ahead.
+func (c *Source[T]) budget(workers int) int {
+	if c.MaxBufferedBytes == 0 {
+		return defaultBuffered
+	}
+	return max(1, c.MaxBufferedBytes/max(1, workers))
 }
 
 // Progress implements connector.Source.

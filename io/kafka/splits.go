@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/penstock-dev/penstock/io/connector"
 	"github.com/penstock-dev/penstock/io/kafka/internal/kafkawire"
@@ -151,7 +152,7 @@ func (s *source[T]) starts(
 	case latest:
 		chosen, err = client.EndOffsets(ctx, tps, s.isolation())
 	case atTime:
-		chosen, err = client.OffsetsAt(ctx, tps, from.at.UnixMilli(), s.isolation())
+		chosen, err = client.OffsetsAt(ctx, tps, millis(from.at), s.isolation())
 	case atOffsets:
 		if err = checkExist(from, tps); err == nil {
 			chosen = named(from, tps)
@@ -212,7 +213,7 @@ func (s *source[T]) stops(
 	case latest:
 		at, err = client.EndOffsets(ctx, tps, s.isolation())
 	case atTime:
-		at, err = client.OffsetsAt(ctx, tps, s.to.at.UnixMilli(), s.isolation())
+		at, err = client.OffsetsAt(ctx, tps, millis(s.to.at), s.isolation())
 	case atOffsets:
 		at, err = named(s.to, tps), checkExist(s.to, tps)
 		for _, tp := range tps {
@@ -231,11 +232,14 @@ func (s *source[T]) stops(
 	return out, nil
 }
 
+// millis rounds up: records at or after t have at least this timestamp.
+func millis(t time.Time) int64 { return t.Add(time.Millisecond - 1).UnixMilli() }
+
 // named gives the offsets of the partitions that p names.
 func named(p place, tps []kafkawire.TopicPartition) map[kafkawire.TopicPartition]kafkawire.Offset {
 	out := map[kafkawire.TopicPartition]kafkawire.Offset{}
 	for _, tp := range tps {
-		if o, ok := p.offsets[tp.Topic][tp.Partition]; ok {
+		if o, ok := p.offsets()[tp.Topic][tp.Partition]; ok {
 			out[tp] = kafkawire.Offset{Offset: o, LeaderEpoch: -1}
 		}
 	}
@@ -244,7 +248,7 @@ func named(p place, tps []kafkawire.TopicPartition) map[kafkawire.TopicPartition
 
 // checkExist refuses partitions that p names and the topic does not have.
 func checkExist(p place, tps []kafkawire.TopicPartition) error {
-	for topic, parts := range p.offsets {
+	for topic, parts := range p.offsets() {
 		for n := range parts {
 			if tp := (kafkawire.TopicPartition{Topic: topic, Partition: n}); !slices.Contains(tps, tp) {
 				return fmt.Errorf("AtOffsets names %v, which does not exist", tp)

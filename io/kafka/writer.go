@@ -122,7 +122,7 @@ func (w *writer[T]) partition(v T, size int) (int32, error) {
 	case w.cfg.Partition != nil:
 		n := w.cfg.Partition(v, int(w.partitions))
 		if n < 0 || n >= int(w.partitions) {
-			return 0, fmt.Errorf("Partition gives %d; want 0 to %d", n, w.partitions-1)
+			return 0, fmt.Errorf("function Partition gives %d; want 0 to %d", n, w.partitions-1)
 		}
 		return int32(n), nil
 	case w.rec.Key != nil:

@@ -72,6 +72,12 @@ func (j *Job) drive(t *engine.Task, l *load) {
 		l.mu.Unlock()
 		last = now
 	}
+	returned := false
+	defer func() {
+		if !returned { // user code ended the goroutine, and nobody steps the task any more
+			j.cancel(t.Err())
+		}
+	}()
 	for j.ctx.Err() == nil {
 		switch t.Step() {
 		case engine.Parked:
@@ -81,22 +87,21 @@ func (j *Job) drive(t *engine.Task, l *load) {
 				at = exec.Idle // only the script moves this clock
 			}
 			t.Signal.Wait(j.ctx, j.clock.Now(), at)
-			t.Woken()
 			spent(&l.idle)
 		case engine.Blocked:
 			spent(&l.busy)
 			t.Signal.Wait(j.ctx, 0, exec.Idle)
-			t.Woken()
 			spent(&l.blocked)
-		case engine.Done:
+		case engine.Done, engine.Failed:
 			spent(&l.busy)
-			return
-		case engine.Failed:
-			spent(&l.busy)
-			j.cancel(t.Err())
+			if err := t.Err(); err != nil {
+				j.cancel(err)
+			}
+			returned = true
 			return
 		}
 	}
+	returned = true
 }
 
 // Wait blocks until the job ends and returns what it did.

@@ -18,6 +18,7 @@ import (
 	"log/slog"
 	"runtime"
 
+	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/host"
 	"github.com/penstock-dev/penstock/pcoll"
 	"github.com/penstock-dev/penstock/runners/local/internal/engine"
@@ -59,15 +60,19 @@ func QueueBatches(n int) Option { return func(c *config) { c.queue = n } }
 func Aligned(on bool) Option { return func(c *config) { c.general = !on } }
 
 func configure(opts []Option) (config, error) {
-	c := config{workers: runtime.GOMAXPROCS(0), log: slog.Default()}
+	c := config{workers: runtime.GOMAXPROCS(0), log: slog.Default(), batch: exec.BatchSize, queue: 8}
 	for _, o := range opts {
-		o(&c)
+		if o != nil {
+			o(&c)
+		}
 	}
 	switch {
 	case c.workers < 1 || c.workers > maxWorkers:
 		return c, fmt.Errorf("local: %d workers; want 1 to %d", c.workers, maxWorkers)
-	case c.batch < 0 || c.queue < 0:
-		return c, errors.New("local: batch size and queue length must be at least 1")
+	case c.batch < 1 || c.queue < 1:
+		return c, fmt.Errorf("local: batches of %d elements and queues of %d batches; want at least 1 of both", c.batch, c.queue)
+	case c.log == nil:
+		return c, errors.New("local: the logger is nil; leave out Logger for slog.Default, or use slog.DiscardHandler")
 	}
 	return c, nil
 }

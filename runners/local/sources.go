@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/internal/host"
 )
 
 // discover lists a source's splits and gives the new ones to workers, once or
@@ -15,10 +16,10 @@ func (j *Job) discover(root int32, name string, s exec.Splitter) {
 	known := map[string]bool{}
 	loads := make([]int64, j.eng.Plan.Workers)
 	for first := true; ; first = false {
-		splits, err := s.Splits(j.ctx)
+		splits, err := j.list(root, s)
 		if err != nil {
 			if j.ctx.Err() == nil {
-				j.cancel(fmt.Errorf("%s: %w", name, err))
+				j.cancel(fmt.Errorf("%s: listing what to read: %w", name, err))
 			}
 			return
 		}
@@ -37,6 +38,22 @@ func (j *Job) discover(root int32, name string, s exec.Splitter) {
 			return
 		}
 	}
+}
+
+// list calls a connector's Splits, which is not ours and may panic.
+func (j *Job) list(root int32, s exec.Splitter) (splits []exec.Split, err error) {
+	c := exec.NewCtx(j.ctx)
+	c.Op = root
+	defer func() {
+		if c.Err != nil { // here, since it may have ended the goroutine
+			j.cancel(c.Err)
+		}
+	}()
+	host.Guard(c, func() { splits, err = s.Splits(j.ctx) })
+	if c.Err != nil {
+		return nil, c.Err
+	}
+	return splits, err
 }
 
 // scriptOf returns the script that drives the graph's roots, or nil.

@@ -35,6 +35,19 @@ func (o *outlet) control(m message) {
 	}
 }
 
+// tell sends what the operator says of its watermark, if it is news. What the
+// consumer has not seen yet is replaced.
+func (o *outlet) tell() {
+	w, last := o.from.say()
+	if o.sent == [2]exec.Time{w, last} {
+		return
+	}
+	o.sent = [2]exec.Time{w, last}
+	for _, q := range o.queues {
+		q.Replace(message{kind: watermark, time: w, last: last}, func(m message) bool { return m.kind == watermark })
+	}
+}
+
 func (o *outlet) full() bool {
 	for _, q := range o.queues {
 		if q.Full() {
@@ -74,13 +87,14 @@ func (n *inlet) watermark() (w, last exec.Time) {
 // inQueue is a queue with what the consumer knows of its producer.
 type inQueue struct {
 	q     *queue
+	from  *Task
 	inlet *inlet
 	time  exec.Time // watermark, Idle if it has no say
 	last  exec.Time // what it was before it was Idle
 	turn  int       // marker at which the queue is held, or -1
 	ended bool
 	batch exec.Batch // partly fed
-	from  int
+	fed   int        // elements of it
 }
 
 // opState is one operator of a task.
@@ -89,6 +103,7 @@ type opState struct {
 	env  opEnv
 	inst exec.Instance
 	src  []func() (w, last exec.Time) // watermark of each input, or Idle and what it was before
+	kin  []*plan.Op                   // producer of each input
 	now  [][2]exec.Time               // what src said last
 	in   []exec.Time                  // what the operator knows of its inputs: never goes back
 	out  exec.Time                    // own output watermark
@@ -109,7 +124,9 @@ const (
 
 // refresh reads the watermarks of the inputs. An idle input counts as being
 // where the least of the live ones is, or as where it was itself if there is none;
-// one that has ended says nothing of where another is.
+// one that has ended says nothing of where another is. Nor does one of the
+// same producer: that has a say again on all its channels, but this is heard on
+// one after the other, and what is on its way on the others must not become late.
 func (o *opState) refresh() {
 	low := exec.Idle
 	o.idle = false
@@ -123,23 +140,37 @@ func (o *opState) refresh() {
 	}
 	for i, now := range o.now {
 		w := now[0]
-		switch {
-		case w != exec.Idle:
-		case low != exec.Idle:
-			w = low
-		default:
-			w = now[1]
+		if w == exec.Idle {
+			if w = o.leastBeside(i); w == exec.Idle {
+				w = now[1]
+			}
 		}
 		o.in[i] = max(o.in[i], w)
 	}
 	o.idle = o.idle && low == exec.Idle
 }
 
+// leastBeside returns the least watermark of the live inputs of other producers than input i's, or Idle.
+func (o *opState) leastBeside(i int) exec.Time {
+	low := exec.Idle
+	for j, now := range o.now {
+		if now[0] < exec.MaxTime && o.kin[j] != o.kin[i] {
+			low = min(low, now[0])
+		}
+	}
+	return low
+}
+
 // advance fires what is due and moves the output watermark.
 func (o *opState) advance(c *exec.Ctx, now exec.Time) (more bool) {
 	o.refresh()
-	o.env.TakeWake(now)
+	if o.env.TakeWake(now) && o.root == dormant {
+		o.root = awake
+	}
 	out := progress.Min(o.in)
+	if len(o.in) == 0 {
+		out = exec.MinTime // until the root says more
+	}
 	if o.inst.Advance != nil {
 		c.Op = o.op.Number
 		out, more = o.inst.Advance(c, o.in)

@@ -10,6 +10,7 @@ package engine
 
 import (
 	"context"
+	"errors"
 	"log/slog"
 
 	"github.com/penstock-dev/penstock/internal/exec"
@@ -85,10 +86,10 @@ func New(p *plan.Plan, opt Options) (*Engine, error) {
 	}
 	for _, t := range e.Tasks {
 		if err := t.build(); err != nil {
-			e.Close()
-			return nil, e.Locate(err)
+			return nil, e.Locate(errors.Join(err, e.Close()))
 		}
 	}
+	e.spread()
 	return e, nil
 }
 
@@ -99,7 +100,7 @@ func connect(c *plan.Channel, from, to []*Task, limit int) {
 		for _, v := range targets(c, w, len(to)) {
 			q := host.NewQueue[message](limit, t.Signal, to[v].Signal)
 			out.queues = append(out.queues, q)
-			to[v].inlet(c, q)
+			to[v].inlet(c, t, q)
 		}
 		t.outs = append(t.outs, out)
 	}
@@ -120,14 +121,13 @@ func targets(c *plan.Channel, w, n int) []int {
 	return []int{0}
 }
 
-// Close closes all instances; it returns the first error.
-func (e *Engine) Close() (first error) {
+// Close closes all instances and returns what failed, joined.
+func (e *Engine) Close() error {
+	var errs []error
 	for _, t := range e.Tasks {
-		if err := t.close(); err != nil && first == nil {
-			first = err
-		}
+		errs = append(errs, t.close()...)
 	}
-	return first
+	return errors.Join(errs...)
 }
 
 // Commit tells all instances to publish what they prepared. It is called once

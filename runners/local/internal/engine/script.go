@@ -25,17 +25,33 @@ func (e *Engine) Turn(s *exec.Script, i int) Command {
 }
 
 // Begin gives a turn's command to the tasks that wait for it and returns how
-// many tasks will end the turn. One that nothing leads to does not.
+// many tasks will end the turn.
 func (e *Engine) Begin(m Command) (ending int) {
 	for _, t := range e.Tasks {
 		if t.roots {
 			t.Mail.Push(m, false)
 		}
-		if t.roots || len(t.queues) > 0 {
+		if t.turns {
 			ending++
 		}
 	}
 	return ending
+}
+
+// spread finds the tasks that turn markers come to. They do not come to a
+// worker that a gathering leaves out, nor to one that only such workers feed.
+func (e *Engine) spread() {
+	for changed := true; changed; {
+		changed = false
+		for _, t := range e.Tasks {
+			turns := t.roots
+			for _, q := range t.queues {
+				turns = turns || q.from.turns
+			}
+			changed = changed || turns != t.turns
+			t.turns = turns
+		}
+	}
 }
 
 // roots returns the numbers of the roots with this operator, or of all for nil.
@@ -51,30 +67,22 @@ func (e *Engine) roots(op exec.Op) (numbers []int32) {
 // aligned reports whether the marker of the next turn has come from everywhere.
 func (t *Task) aligned() bool {
 	next := t.turn + 1
-	if !t.roots && len(t.queues) == 0 || t.roots && t.commanded != next {
+	if !t.turns || t.roots && t.commanded != next {
 		return false
 	}
+	ended := !t.roots
 	for _, q := range t.queues {
 		if q.turn != next && !q.ended {
 			return false
 		}
+		ended = ended && q.ended
 	}
 	for _, o := range t.ops {
 		if o.root == awake || o.root == dormant { // bounded sources are read whole in turn 0
 			return false
 		}
 	}
-	// When all producers have ended there is no marker, and nothing to end.
-	return t.roots || !t.allEnded()
-}
-
-func (t *Task) allEnded() bool {
-	for _, q := range t.queues {
-		if !q.ended {
-			return false
-		}
-	}
-	return true
+	return !ended // when all producers have ended there is no marker, and nothing to end
 }
 
 // endTurn passes the marker on and lets the queues go.

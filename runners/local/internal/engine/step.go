@@ -102,15 +102,6 @@ func (t *Task) WakeAt() exec.Time {
 	return at
 }
 
-// Woken tells the task that it was woken: roots that waited may have elements.
-func (t *Task) Woken() {
-	for _, o := range t.ops {
-		if o.root == dormant {
-			o.root = awake
-		}
-	}
-}
-
 // obey carries out a command.
 func (t *Task) obey(m Command) {
 	if m.Assign {
@@ -127,7 +118,7 @@ func (t *Task) obey(m Command) {
 		}
 		return
 	}
-	t.commanded = m.Turn
+	t.commanded, t.last = m.Turn, m.Last
 	for _, o := range t.ops {
 		if o.root == scripted && m.Event >= 0 {
 			for _, r := range m.Roots {
@@ -163,7 +154,7 @@ func (t *Task) feed() bool {
 				t.control(q, m)
 				return true
 			}
-			q.batch, q.from = m.batch, 0
+			q.batch, q.fed = m.batch, 0
 		}
 		t.next = k
 		t.feedBatch(q)
@@ -173,13 +164,13 @@ func (t *Task) feed() bool {
 }
 
 func (t *Task) feedBatch(q *inQueue) {
-	from := q.from
-	q.from = q.inlet.feed(t.c, q.batch, from, q.batch.Len()-from)
+	from := q.fed
+	q.fed = q.inlet.feed(t.c, q.batch, from, q.batch.Len()-from)
 	if q.inlet.count != nil {
-		q.inlet.count.N += int64(q.from - from)
+		q.inlet.count.N += int64(q.fed - from)
 	}
 	t.dirty = true
-	if q.from < q.batch.Len() {
+	if q.fed < q.batch.Len() {
 		t.full = true // the rest waits at the head of the queue
 		return
 	}
@@ -215,6 +206,10 @@ func (t *Task) poll() bool {
 	}
 	polled := false
 	for _, o := range t.ops {
+		// Another root may keep the task busy: it need not park for this one to be heard.
+		if (o.root == awake || o.root == dormant) && o.env.TakeWoken() {
+			o.root = awake
+		}
 		if o.root != awake {
 			continue
 		}
@@ -244,8 +239,9 @@ func (t *Task) poll() bool {
 	return polled
 }
 
-// begin starts a pass: the end of a turn for every operator, in order.
-func (t *Task) begin() { t.passing, t.at, t.turned = true, 0, false }
+// begin starts a pass: the end of a turn for every operator, in order. What it
+// releases has to be sent, also when nothing came in and only the clock moved.
+func (t *Task) begin() { t.passing, t.at, t.turned, t.dirty = true, 0, false, true }
 
 // pass calls Turn and Advance of each operator, in order. It stops where an
 // operator has more to fire than consumers have room for, and goes on there.
@@ -299,10 +295,7 @@ func (t *Task) flush() {
 	}
 	for _, o := range t.outs {
 		o.flush(t.c)
-		if w, last := o.from.say(); o.sent != [2]exec.Time{w, last} {
-			o.sent = [2]exec.Time{w, last}
-			o.control(message{kind: watermark, time: w, last: last})
-		}
+		o.tell()
 	}
 	t.dirty, t.flushed = false, t.eng.opt.Clock.Now()
 	t.publish()
@@ -310,6 +303,9 @@ func (t *Task) flush() {
 
 // over reports whether nothing more can come in.
 func (t *Task) over() bool {
+	if t.eng.opt.Scripted && t.roots && !t.last {
+		return false // its markers are waited for, also when its own sources have ended
+	}
 	for _, q := range t.queues {
 		if !q.ended {
 			return false

@@ -26,6 +26,7 @@ type Task struct {
 	queues []*inQueue // of all inlets
 	outs   []*outlet
 	roots  bool // some operator is a root
+	turns  bool // markers of a script come here: from the driver, or from tasks that they come to
 	next   int  // queue to look at next
 
 	passing bool // a pass over the operators is under way
@@ -37,6 +38,7 @@ type Task struct {
 	flushed   exec.Time // processing time of the last flush
 	turn      int       // marker being passed on, in a script
 	commanded int       // turn that the last command began, in a script
+	last      bool      // and it was the last one
 	lastPass  bool      // the pass at the end of time was begun
 	finished  bool      // Finish was called
 }
@@ -61,7 +63,7 @@ func newTask(e *Engine, s *plan.Stage, w int) *Task {
 		c: exec.NewCtx(e.opt.Context), byOp: map[*plan.Op]*opState{}, turn: -1, commanded: -1, flushed: e.opt.Clock.Now()}
 }
 
-func (t *Task) inlet(c *plan.Channel, q *queue) {
+func (t *Task) inlet(c *plan.Channel, from *Task, q *queue) {
 	var in *inlet
 	for _, x := range t.inlets {
 		if x.channel == c {
@@ -72,7 +74,7 @@ func (t *Task) inlet(c *plan.Channel, q *queue) {
 		in = &inlet{channel: c}
 		t.inlets = append(t.inlets, in)
 	}
-	iq := &inQueue{q: q, inlet: in, time: exec.MinTime, last: exec.MinTime, turn: -1}
+	iq := &inQueue{q: q, from: from, inlet: in, time: exec.MinTime, last: exec.MinTime, turn: -1}
 	in.queues = append(in.queues, iq)
 	t.queues = append(t.queues, iq)
 }
@@ -96,7 +98,7 @@ func (t *Task) build() error {
 	return nil
 }
 
-func (t *Task) instantiate(o *opState) (err error) {
+func (t *Task) instantiate(o *opState) error {
 	opt := &t.eng.opt
 	o.env = host.NewOp(host.Place{Number: o.op.Number, Name: o.op.Name(), Index: t.Worker, Count: t.eng.Plan.Workers,
 		Context: opt.Context, Clock: opt.Clock, Aligned: opt.Aligned, Wake: t.Signal.Wake, Log: opt.Log})
@@ -111,12 +113,14 @@ func (t *Task) instantiate(o *opState) (err error) {
 		}
 		outs[i] = out.Edge.Fanout(downs)
 	}
-	host.Guard(t.c, func() { o.inst, err = o.op.Op.New(o.env, outs) })
-	if err == nil {
-		err, t.c.Err = t.c.Err, nil
-	}
-	if err != nil {
-		return &exec.ElementError{Op: o.op.Number, Time: exec.MinTime, Window: exec.Global, Err: err}
+	c := t.fresh(o)
+	host.Guard(c, func() {
+		var err error
+		o.inst, err = o.op.Op.New(o.env, outs)
+		c.Fail(err)
+	})
+	if c.Err != nil {
+		return c.Err
 	}
 	if o.op.Node.Structure == graph.Source || len(o.op.Ins) == 0 {
 		t.roots, o.root = true, awake
@@ -145,7 +149,7 @@ func (t *Task) wireInputs(o *opState) {
 		o.in[i] = exec.MinTime
 		if in.Channel == nil {
 			from := t.byOp[in.From]
-			o.src = append(o.src, from.say)
+			o.src, o.kin = append(o.src, from.say), append(o.kin, in.From)
 			continue
 		}
 		// A gathering or forwarding channel may not reach this worker: then the input ends at once.
@@ -159,35 +163,48 @@ func (t *Task) wireInputs(o *opState) {
 				src = n.watermark
 			}
 		}
-		o.src = append(o.src, src)
+		o.src, o.kin = append(o.src, src), append(o.kin, in.Channel.From)
 	}
 }
 
-func (t *Task) close() (first error) {
+// close closes all instances and returns what failed.
+func (t *Task) close() (errs []error) {
 	for _, o := range t.ops {
-		if o == nil || o.inst.Close == nil {
+		if o.inst.Close == nil {
 			continue
 		}
 		f := o.inst.Close
 		o.inst.Close = nil
-		var err error
-		host.Guard(t.c, func() { err = f() })
-		if err != nil && first == nil {
-			first = &exec.ElementError{Op: o.op.Number, Time: exec.MaxTime, Window: exec.Global, Err: err}
+		c := t.fresh(o) // a failure of the run does not hide one here
+		host.Guard(c, func() { c.Fail(f()) })
+		if c.Err != nil {
+			errs = append(errs, c.Err)
 		}
 	}
-	return first
+	return errs
 }
 
+// commit publishes what the instances prepared, up to the first failure.
 func (t *Task) commit() error {
+	defer t.publish()
 	for _, o := range t.ops {
-		if o.inst.Commit != nil {
-			t.c.Op = o.op.Number
-			host.Guard(t.c, func() { o.inst.Commit(t.c) })
+		if o.inst.Commit == nil {
+			continue
+		}
+		c := t.fresh(o)
+		host.Guard(c, func() { o.inst.Commit(c) })
+		if c.Err != nil {
+			return c.Err
 		}
 	}
-	t.publish()
-	return t.c.Err
+	return nil
+}
+
+// fresh returns a context for calls outside the run of elements.
+func (t *Task) fresh(o *opState) *exec.Ctx {
+	c := exec.NewCtx(t.c.Context)
+	c.Op = o.op.Number
+	return c
 }
 
 // publish makes the operators' counters visible.

@@ -246,8 +246,12 @@ func (b *builder) stages() {
 // String prints the plan, stage by stage.
 func (p *Plan) String() string {
 	var b strings.Builder
+	workers := "workers"
+	if p.Workers == 1 {
+		workers = "worker"
+	}
 	for _, s := range p.Stages {
-		fmt.Fprintf(&b, "stage %d on %d workers\n", s.ID, p.Workers)
+		fmt.Fprintf(&b, "stage %d on %d %s\n", s.ID, p.Workers, workers)
 		for _, o := range s.Ops {
 			fmt.Fprintf(&b, "  %s", o.Name())
 			if o.Part != "" {

@@ -100,7 +100,6 @@ func (s *sim) loop(ctx context.Context) error {
 			if done[t] {
 				continue
 			}
-			t.Woken()
 			for range 1 + s.rng.IntN(maxSteps) {
 				st := t.Step()
 				switch st {

@@ -1,3 +1,0 @@
-package main
-
-func kafkaSource() []comparison { return nil }
