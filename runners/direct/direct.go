@@ -87,6 +87,9 @@ func ObserveKeys(see func(n *graph.Node, input, group int)) Option {
 // run has started there is a result, also when it fails or is cancelled: it
 // says how far the run came. When ctx is done the error wraps ctx.Err().
 func Run(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*pcoll.Result, error) {
+	if p == nil {
+		return nil, errors.New("direct: the pipeline is nil; make one with pcoll.New")
+	}
 	if err := p.Err(); err != nil {
 		return nil, err
 	}

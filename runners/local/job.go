@@ -27,6 +27,7 @@ type Job struct {
 	manual *host.Manual // the clock of a script
 	script *exec.Script
 	start  exec.Time
+	parent context.Context // of the caller
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 
@@ -34,6 +35,9 @@ type Job struct {
 	helpers sync.WaitGroup // all others
 	turns   chan int       // turn markers that passed through a task
 	loads   []load         // beside eng.Tasks
+
+	mu     sync.Mutex
+	waited []error // of sources that were being listed when the job was cancelled
 
 	once   sync.Once
 	result *pcoll.Result
@@ -118,6 +122,9 @@ func (j *Job) end() {
 	}
 	j.cancel(nil)
 	j.helpers.Wait()
+	if len(j.waited) > 0 && errors.Is(err, j.parent.Err()) {
+		err = fmt.Errorf("cancelled: %w; and: %w", err, errors.Join(j.waited...))
+	}
 	err = errors.Join(err, j.eng.Close())
 	j.result = j.Result()
 	if err != nil {

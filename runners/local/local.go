@@ -80,8 +80,9 @@ func configure(opts []Option) (config, error) {
 // maxWorkers is the number of key groups: more workers would own none.
 const maxWorkers = 128
 
-// Run runs p until its sources end or ctx is done, and returns what it did. The
-// result is there, as far as the run came, also beside an error.
+// Run runs p until its sources end or ctx is done, and returns what it did. Once
+// the run has started the result is there, as far as the run came, also beside
+// an error; it is nil where p, an option or the start is at fault.
 func Run(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*pcoll.Result, error) {
 	j, err := Start(ctx, p, opts...)
 	if err != nil {
@@ -97,10 +98,18 @@ func Explain(p *pcoll.Pipeline, opts ...Option) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if err := p.Err(); err != nil {
+	if err := check(p); err != nil {
 		return "", err
 	}
 	return plan.New(pcoll.Graph(p), plan.Options{Workers: c.workers, NoLift: c.noLift}).String(), nil
+}
+
+// check reports why p cannot run.
+func check(p *pcoll.Pipeline) error {
+	if p == nil {
+		return errors.New("local: the pipeline is nil; make one with pcoll.New")
+	}
+	return p.Err()
 }
 
 // Start starts p and returns at once. The caller must call [Job.Wait].
@@ -109,7 +118,7 @@ func Start(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*Job, error)
 	if err != nil {
 		return nil, err
 	}
-	if err := p.Err(); err != nil {
+	if err := check(p); err != nil {
 		return nil, err
 	}
 	g := pcoll.Graph(p)
@@ -122,6 +131,7 @@ func Start(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*Job, error)
 		j.manual = &host.Manual{}
 		j.clock = j.manual
 	}
+	j.parent = ctx
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
 	eopt := engine.Options{Clock: j.clock, Context: j.ctx, Log: c.log.With("pipeline", p.Name()), Aligned: !c.general,
 		Scripted: script != nil, QueueBatches: c.queue, BatchRows: c.batch, OnTurn: j.onTurn}

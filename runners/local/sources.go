@@ -18,9 +18,7 @@ func (j *Job) discover(root int32, name string, s exec.Splitter) {
 	for first := true; ; first = false {
 		splits, err := j.list(root, s)
 		if err != nil {
-			if j.ctx.Err() == nil {
-				j.cancel(fmt.Errorf("%s: listing what to read: %w", name, err))
-			}
+			j.unlisted(fmt.Errorf("%s: listing what to read: %w", name, err))
 			return
 		}
 		splits = slices.DeleteFunc(splits, func(s exec.Split) bool {
@@ -38,6 +36,18 @@ func (j *Job) discover(root int32, name string, s exec.Splitter) {
 			return
 		}
 	}
+}
+
+// unlisted ends the job because of a source that cannot be listed. Where the
+// job is ending already that may be why its owner lost patience: it is kept.
+func (j *Job) unlisted(err error) {
+	if j.ctx.Err() == nil {
+		j.cancel(err)
+		return
+	}
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	j.waited = append(j.waited, err)
 }
 
 // list calls a connector's Splits, which is not ours and may panic.
