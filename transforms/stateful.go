@@ -17,6 +17,7 @@ import (
 //		Limit  int64                          // configuration
 //		Recent state.Bag[Txn]   `state:"recent"`
 //		Expire timers.EventTime `timer:"expire"`
+//		Limits side.Map[string, int64]        // side.AsMap(limits)
 //		Odd    transforms.Output[Txn]
 //	}
 //
@@ -96,6 +97,7 @@ func statefulParDo[K comparable, V, Out any](in pcoll.PCollection[pcoll.KV[K, V]
 		op.declare(b)
 	}
 	checkStateful[K, V](b, op, like)
+	op.sides = declareSides(b, like, sidesOf(b, fn, op.fields)...)
 
 	out := pcoll.To[Out](b, like)
 	var dropped pcoll.PCollection[pcoll.KV[K, V]]
@@ -139,7 +141,7 @@ func (o *statefulOp[K, V, Out]) declare(b *pcoll.Builder) {
 	checkMethods[Out](b, o.fn)
 	checkMethod(b, o.fn, "OnTimer", reflect.TypeFor[TimerFn[K, Out]]())
 	checkMethod(b, o.fn, "OnWindowExpiration", reflect.TypeFor[ExpirationFn[K, Out]]())
-	o.fields = findFields(b, o.fn, outputFields, stateFields, timerFields)
+	o.fields = findFields(b, o.fn, outputFields, sideFields, stateFields, timerFields)
 	checkTags(b, o.fn, o.fields)
 	o.states, o.timers = declareState(b, o.fn, o.fields), declareTimers(b, o.fn, o.fields)
 	_, handles := o.fn.(TimerFn[K, Out])

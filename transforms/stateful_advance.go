@@ -232,12 +232,12 @@ func (s *keeping[K, V, Out]) expire(c *exec.Ctx) bool {
 func (s *keeping[K, V, Out]) tell(c *exec.Ctx, slot int32) {
 	x := s.cells.at(slot)
 	if s.begin(c) {
-		s.enter(slot, current{window: x.window, time: x.window.Max(), expiring: true, firing: exec.Idle}, x.window.Max())
+		s.enter(c, slot, current{window: x.window, time: x.window.Max(), expiring: true, firing: exec.Idle}, x.window.Max())
 		c.Time, c.Window, c.Pane, c.Kind, c.Op = x.window.Max(), x.window, exec.NoFiring, exec.Insert, s.op
 		if err := s.onExpiry.OnWindowExpiration(s.pc.Bind(c), x.key, s.emit); err != nil {
 			c.Fail(fmt.Errorf("key %+v: OnWindowExpiration: %w", x.key, err))
 		}
-		s.scope.Slot = -1
+		s.exit()
 	}
 	s.remove(slot)
 }

@@ -6,9 +6,11 @@ import (
 
 	"github.com/penstock-dev/penstock/coders"
 	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/sideinput"
 	"github.com/penstock-dev/penstock/internal/strategy"
 	"github.com/penstock-dev/penstock/internal/table"
 	"github.com/penstock-dev/penstock/pcoll"
+	"github.com/penstock-dev/penstock/side"
 	"github.com/penstock-dev/penstock/state"
 	"github.com/penstock-dev/penstock/timers"
 )
@@ -18,7 +20,8 @@ type statefulOp[K comparable, V, Out any] struct {
 	fn       StatefulFn[K, V, Out]
 	skew     int64
 	fields   boundFields
-	states   []string // names of the state fields, in their order
+	sides    *sideInputs // nil without
+	states   []string    // names of the state fields, in their order
 	timers   []timerField
 	strategy *strategy.Strategy
 	key      *coders.Key[K]
@@ -49,6 +52,9 @@ func (o *statefulOp[K, V, Out]) New(env exec.Env, outs []any) (exec.Instance, er
 	if d.start != nil || d.end != nil {
 		inst.Turn = d.turn
 	}
+	if o.sides != nil {
+		inst = s.besides(worker, inst)
+	}
 	return inst, nil
 }
 
@@ -59,6 +65,7 @@ type keeping[K comparable, V, Out any] struct {
 	env      exec.Env
 	onTimer  TimerFn[K, Out]      // nil without timers
 	onExpiry ExpirationFn[K, Out] // nil if the function need not be told
+	views    viewer               // nil without side inputs
 	late     exec.Input[pcoll.KV[K, V]]
 	lateN    *exec.Counter
 	dropped  *exec.Counter
@@ -111,6 +118,17 @@ func (s *keeping[K, V, Out]) bind(worker reflect.Value) {
 	}
 }
 
+// besides gives the function its side inputs: pairs wait for them, and what
+// happens later to their key and window sees them too.
+func (s *keeping[K, V, Out]) besides(worker reflect.Value, inst exec.Instance) exec.Instance {
+	hash := s.spec.key.Hash
+	gate := gateOf(s.env, s.spec.sides, sideinput.Config[pcoll.KV[K, V]]{Opens: true, Next: s.element,
+		Route: func(e pcoll.KV[K, V]) uint64 { return hash(e.Key) }})
+	bindSides(gate, fieldsAt[side.Bindable](s.spec.fields, sideFields, worker)...)
+	s.views = gate
+	return behind(gate, inst)
+}
+
 // element takes a pair from the input.
 func (s *keeping[K, V, Out]) element(c *exec.Ctx, e pcoll.KV[K, V]) {
 	s.n.N++
@@ -132,7 +150,7 @@ func (s *keeping[K, V, Out]) call(c *exec.Ctx, slot int32, e pcoll.KV[K, V]) {
 	if c.Err != nil || !s.begin(c) {
 		return
 	}
-	s.enter(slot, current{window: c.Window, time: c.Time, firing: exec.Idle}, c.Time)
+	s.enter(c, slot, current{window: c.Window, time: c.Time, firing: exec.Idle}, c.Time)
 	c.Op = s.op
 	if err := s.fn.Process(s.pc.Bind(c), e, s.emit); err != nil {
 		c.Fail(fmt.Errorf("key %+v: %w", e.Key, err))
@@ -154,8 +172,11 @@ func (s *keeping[K, V, Out]) drop(c *exec.Ctx, e pcoll.KV[K, V]) {
 	c.Window, c.Pane = w, p
 }
 
-// enter makes state and timers those of a slot; t is the time of what is being processed.
-func (s *keeping[K, V, Out]) enter(slot int32, at current, t exec.Time) {
+// enter makes state, timers and side inputs those of a slot; t is the time of what is being processed.
+func (s *keeping[K, V, Out]) enter(c *exec.Ctx, slot int32, at current, t exec.Time) {
+	if s.views != nil {
+		s.views.Open(c, at.window)
+	}
 	s.at = at
 	s.scope.Slot, s.scope.Event = slot, max(t, s.marks.past.Add(-s.lag()))
 	s.scope.Call++
@@ -171,12 +192,20 @@ func (s *keeping[K, V, Out]) lag() int64 {
 
 // leave ends what enter began. A slot in which nothing is left is given up.
 func (s *keeping[K, V, Out]) leave(slot int32) {
-	s.scope.Slot = -1
+	s.exit()
 	if s.onExpiry == nil && s.empty(slot) {
 		s.remove(slot)
 		return
 	}
 	s.plan(slot)
+}
+
+// exit ends the access that enter gave.
+func (s *keeping[K, V, Out]) exit() {
+	s.scope.Slot = -1
+	if s.views != nil {
+		s.views.Close()
+	}
 }
 
 // empty reports whether nothing is kept in a slot.

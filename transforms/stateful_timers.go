@@ -119,7 +119,7 @@ func (s *keeping[K, V, Out]) fire(c *exec.Ctx, slot int32, event bool) {
 	if event {
 		at.firing, now = t.at, t.at
 	}
-	s.enter(slot, at, now)
+	s.enter(c, slot, at, now)
 	c.Time, c.Window, c.Pane, c.Kind, c.Op = t.out, x.window, exec.NoFiring, exec.Insert, s.op
 	bind := s.pc.Bind
 	if t.noHold {

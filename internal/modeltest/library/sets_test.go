@@ -337,8 +337,8 @@ func TestReifiedTimesCanBeGivenBack(t *testing.T) {
 // TestWithdrawalsAreRefused covers transforms that would not bring a withdrawal to what it takes back.
 func TestWithdrawalsAreRefused(t *testing.T) {
 	for name, build := range map[string]func(in pcoll.PCollection[pair]){
-		"Deduplicate":             func(in pcoll.PCollection[pair]) { Deduplicate(in, func(e pair) string { return e.Key }, time.Second) },
-		"GroupIntoBatches":        func(in pcoll.PCollection[pair]) { GroupIntoBatches(in, 3) },
+		"Deduplicate":      func(in pcoll.PCollection[pair]) { Deduplicate(in, func(e pair) string { return e.Key }, time.Second) },
+		"GroupIntoBatches": func(in pcoll.PCollection[pair]) { GroupIntoBatches(in, 3) },
 	} {
 		p := pcoll.New("test")
 		in := Create(p, pair{})
