@@ -28,9 +28,8 @@ func (s *keeping[K, V, Out]) keep() {
 			func(slot int32) bool { return len(s.cells.at(slot).waiting) > 0 }, s.appendWaiting, s.decodeWaiting}})
 	}
 	if s.onExpiry != nil { // a key that has nothing is still to be told of
-		s.env.Keep("keys", &partStore[K, V, Out]{s, part{func(int32) bool { return true },
-			func(dst []byte, _ int32) ([]byte, error) { return dst, nil },
-			func(src []byte, _ int32) ([]byte, error) { return src, nil }}})
+		s.env.Keep("keys", &partStore[K, V, Out]{s, part{has: func(int32) bool { return true },
+			append: func(dst []byte, _ int32) ([]byte, error) { return dst, nil }}})
 	}
 }
 
@@ -54,6 +53,8 @@ func (s *keeping[K, V, Out]) restored(*exec.Ctx) {
 // schedule puts a cell onto the agendas. What may have ended is swept at once.
 func (s *keeping[K, V, Out]) schedule(slot int32) {
 	x := s.cells.at(slot)
+	slices.SortFunc(x.event, timer.compare)
+	slices.SortFunc(x.clock, timer.compare)
 	x.events, x.clocks, x.held, x.sweeps = exec.Idle, exec.Idle, exec.Idle, [2]exec.Time{exec.Idle, exec.Idle}
 	for _, i := range s.mortal {
 		if _, event := s.columns[i].TTL(); !s.columns[i].Has(slot) {
@@ -95,7 +96,7 @@ var errCut = errors.New("transforms: stored state is cut off or damaged; restore
 type part struct {
 	has    func(slot int32) bool
 	append func(dst []byte, slot int32) ([]byte, error)
-	decode func(src []byte, slot int32) (rest []byte, err error) // into a slot that has nothing
+	decode func(src []byte, slot int32) (rest []byte, err error) // into a slot that has nothing; nil if there is nothing to read
 }
 
 // partStore keeps a part of all slots.
@@ -168,7 +169,15 @@ func (p *partStore[K, V, Out]) restoreWindow(w exec.Window, src []byte) error {
 		if err != nil {
 			return fmt.Errorf("stored key: %w", err)
 		}
-		if src, err = p.decode(rest, p.s.slotOf(k, w)); err != nil {
+		slot := p.s.slotOf(k, w)
+		switch {
+		case p.decode == nil:
+			src = rest
+			continue
+		case p.has(slot):
+			return fmt.Errorf("key %+v is stored twice; restore from another checkpoint", k)
+		}
+		if src, err = p.decode(rest, slot); err != nil {
 			return fmt.Errorf("key %+v: %w", k, err)
 		}
 	}
@@ -210,7 +219,7 @@ func (s *keeping[K, V, Out]) timerPart(i int) part {
 				if src, ok = decodeTimer(src, &t); !ok {
 					return nil, errCut
 				}
-				*list(slot) = setTimer(*list(slot), t)
+				*list(slot) = append(*list(slot), t) // in order within the field
 			}
 			return src, nil
 		},
@@ -290,7 +299,7 @@ func (s *keeping[K, V, Out]) decodeWaiting(src []byte, slot int32) (_ []byte, er
 			}
 			src = src[n:]
 		}
-		if len(src) < 3 || len(x.waiting) > 0 && exec.Time(f[0]) < x.waiting[len(x.waiting)-1].time {
+		if len(src) < 3 || src[2] > byte(exec.Delete) || len(x.waiting) > 0 && exec.Time(f[0]) < x.waiting[len(x.waiting)-1].time {
 			return nil, errCut
 		}
 		e.time = exec.Time(f[0])
