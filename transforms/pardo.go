@@ -6,6 +6,7 @@ import (
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/internal/sideinput"
 	"github.com/penstock-dev/penstock/pcoll"
 	"github.com/penstock-dev/penstock/side"
 )
@@ -152,7 +153,11 @@ func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) 
 		inst.In[0], inst.Turn = exec.Input[In](d.inBundle), d.turn
 	}
 	if o.sides != nil {
-		gate := gateOf(env, o.sides, nil, inst.In[0].(exec.Input[In]))
+		cfg := sideinput.Config[In]{Next: d.process}
+		if inst.Turn != nil {
+			cfg.Begin = d.begin
+		}
+		gate := gateOf(env, o.sides, cfg)
 		bindSides(gate, fieldsAt[side.Bindable](o.fields, sideFields, worker)...)
 		inst = behind(gate, inst)
 	}

@@ -66,11 +66,11 @@ func (o *viewOp[A, B, S]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	view := new(S)
 	*view = o.view
 	var process exec.Input[A]
-	gate := gateOf(env, o.sides, nil, exec.Input[A](func(c *exec.Ctx, a A) {
+	gate := gateOf(env, o.sides, sideinput.Config[A]{Next: func(c *exec.Ctx, a A) {
 		in.N++
 		c.Op = op
 		process(c, a)
-	}))
+	}})
 	bindSides(gate, any(view).(side.Bindable))
 	process = o.process(*view, func(c *exec.Ctx, v B) {
 		out.N++
@@ -122,9 +122,11 @@ func sidesOf(b *pcoll.Builder, fn any, fields boundFields) (sources []*sideinput
 	return sources
 }
 
-// gateOf returns the gate of a worker. route is that of a keyed main input, or nil.
-func gateOf[T any](env exec.Env, s *sideInputs, route func(T) uint64, next exec.Input[T]) *sideinput.Gate[T] {
-	return sideinput.NewGate(env, "sides", sideinput.Config[T]{Sources: s.sources, Main: s.main.Strategy, Edge: s.main.Edge, Route: route, Next: next})
+// gateOf returns the gate of a worker; cfg says what is behind it, and by what
+// the main input is keyed.
+func gateOf[T any](env exec.Env, s *sideInputs, cfg sideinput.Config[T]) *sideinput.Gate[T] {
+	cfg.Sources, cfg.Main, cfg.Edge = s.sources, s.main.Strategy, s.main.Edge
+	return sideinput.NewGate(env, "sides", cfg)
 }
 
 // bindSides lets a worker's copies of views read what the gate shows.
@@ -134,9 +136,10 @@ func bindSides[T any](gate *sideinput.Gate[T], views ...side.Bindable) {
 	}
 }
 
-// behind puts an operator without watermark of its own behind a gate.
+// behind puts an operator of one main input behind a gate: it sees the elements
+// and the watermark that the gate lets through.
 func behind[T any](gate *sideinput.Gate[T], inst exec.Instance) exec.Instance {
-	turn := inst.Turn
+	turn, advance := inst.Turn, inst.Advance
 	inst.In = gate.Inputs()
 	inst.Turn = func(c *exec.Ctx) {
 		gate.Turn(c)
@@ -144,12 +147,29 @@ func behind[T any](gate *sideinput.Gate[T], inst exec.Instance) exec.Instance {
 			turn(c)
 		}
 	}
-	inst.Advance = func(c *exec.Ctx, in []exec.Time) (exec.Time, bool) {
-		main, more := gate.Advance(c, in)
-		if !more && turn != nil {
-			turn(c) // what was let through is a bundle that ends before the watermark moves
+	main := make([]exec.Time, 1)
+	inst.Advance = func(c *exec.Ctx, in []exec.Time) (out exec.Time, more bool) {
+		if main[0], more = gate.Advance(c, in); more {
+			return exec.MinTime, true // of what the gate let through nothing has been heard yet
 		}
-		return main, more
+		if turn != nil {
+			turn(c) // it is a bundle that ends before the watermark moves
+		}
+		out = main[0]
+		if advance != nil {
+			if out, more = advance(c, main); more {
+				return out, true
+			}
+		}
+		gate.Sweep()
+		return out, false
 	}
 	return inst
+}
+
+// A viewer makes side inputs readable for a function that is not only called
+// with elements which the gate lets through.
+type viewer interface {
+	Open(*exec.Ctx, exec.Window)
+	Close()
 }

@@ -39,8 +39,8 @@ type waitOp[T any] struct{ sides *sideInputs }
 
 func (o *waitOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	down, n := outs[0].(exec.Input[T]), env.Counter(exec.Elements)
-	return behind(gateOf(env, o.sides, nil, exec.Input[T](func(c *exec.Ctx, v T) {
+	return behind(gateOf(env, o.sides, sideinput.Config[T]{Next: func(c *exec.Ctx, v T) {
 		n.N++
 		down(c, v)
-	})), exec.Instance{}), nil
+	}}), exec.Instance{}), nil
 }

@@ -29,12 +29,12 @@
 //
 // # Time
 //
-// Elements that wait hold the main watermark at their event times; the
-// watermarks of side inputs hold nothing. A side window is forgotten when the
-// main watermark has passed its end by more than the main input's allowed
-// lateness, and nothing waits for it: no main window that maps to it accepts
-// elements any more. An element whose window has expired is dropped therefore,
-// and counted, unless all side inputs are in the global window.
+// Elements that wait hold the main watermark at their event times, at the latest
+// at the end of their windows; the watermarks of side inputs hold nothing. A
+// side window is forgotten when the main watermark, so held, has passed its end
+// by more than the main input's allowed lateness: no main window that maps to it
+// accepts elements any more. An element whose window has expired is dropped
+// therefore, and counted, unless all side inputs are in the global window.
 //
 // # State
 //

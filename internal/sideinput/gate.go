@@ -15,15 +15,24 @@ type Config[T any] struct {
 	Main    *strategy.Strategy // of the main input
 	Edge    exec.Edge          // of the main input
 	Route   func(T) uint64     // of a keyed main input, or nil
-	Next    exec.Input[T]      // takes the elements that are let through
+	// Begin is called before Next, unless it is nil, and may not read side inputs
+	// yet; where it returns false the element goes no further.
+	Begin func(*exec.Ctx) bool
+	Next  exec.Input[T] // takes the elements that are let through
+	// Opens says that Next calls Open and Close itself, where side inputs are to be
+	// read, and drops elements of expired windows itself.
+	Opens bool
 }
 
 // A Gate lets main elements through once all side inputs are ready for their
 // windows. It is a part of an operator, whose inputs are the main one, then
-// those of the sources; the operator calls Turn and Advance before its own.
+// those of the sources. The operator calls Turn and Advance before its own, and
+// Sweep after it: to the rest of the operator the main input is what the gate lets through.
 type Gate[T any] struct {
 	op     int32
+	begin  func(*exec.Ctx) bool
 	next   exec.Input[T]
+	opens  bool
 	main   *strategy.Strategy
 	sides  []*sideInput
 	access Access
@@ -58,8 +67,8 @@ const (
 
 // NewGate returns a gate that keeps its state in env under names that start with name.
 func NewGate[T any](env exec.Env, name string, cfg Config[T]) *Gate[T] {
-	g := &Gate[T]{op: env.Op(), next: cfg.Next, main: cfg.Main, time: newClock(len(cfg.Sources)), changed: true,
-		elements: env.Counter(exec.Elements), late: env.Counter(exec.DroppedLate),
+	g := &Gate[T]{op: env.Op(), begin: cfg.Begin, next: cfg.Next, opens: cfg.Opens, main: cfg.Main, drops: cfg.Opens,
+		time: newClock(len(cfg.Sources)), changed: true, elements: env.Counter(exec.Elements), late: env.Counter(exec.DroppedLate),
 		wait: waiting[T]{edge: cfg.Edge, route: cfg.Route, home: homeOf(env.Worker()), queues: map[exec.Window]*queue[T]{}}}
 	for i, s := range cfg.Sources {
 		in := &sideInput{src: s, maps: mapping{fn: strategy.ForWorker(s.strategy.Fn)}}
@@ -100,23 +109,41 @@ func (g *Gate[T]) Content(src *Source) any {
 // Element lets v through, keeps it, or drops it.
 func (g *Gate[T]) Element(c *exec.Ctx, v T) {
 	c.Op = g.op // windows may be a user's
-	switch g.look(c.Window) {
-	case pass:
-		g.let(c, v)
-	case hold:
+	switch verdict := g.look(c.Window); {
+	case verdict == hold:
 		g.wait.add(c, v)
-	case drop:
+	case verdict == pass || g.opens:
+		g.let(c, v)
+	default:
 		g.elements.N++
 		g.late.N++
 	}
 }
 
-// let lets v through: contents are readable meanwhile.
+// let lets v through: contents, focused on its window, are readable meanwhile.
 func (g *Gate[T]) let(c *exec.Ctx, v T) {
-	g.access.c = c
+	if g.begin != nil && !g.begin(c) {
+		return
+	}
+	if !g.opens {
+		g.access.c = c
+	}
 	g.next(c, v)
 	g.access.c = nil
 }
+
+// Open makes contents readable as elements of window w see them, until Close. An
+// element of the window has been let through, and it has not expired before the last Sweep.
+func (g *Gate[T]) Open(c *exec.Ctx, w exec.Window) {
+	if !g.known || g.window != w {
+		g.known = false
+		g.focus(w)
+	}
+	g.access.c = c
+}
+
+// Close ends what Open began.
+func (g *Gate[T]) Close() { g.access.c = nil }
 
 // look decides on elements of window w that come now.
 func (g *Gate[T]) look(w exec.Window) verdict {
@@ -124,10 +151,11 @@ func (g *Gate[T]) look(w exec.Window) verdict {
 		return g.verdict
 	}
 	g.known, g.window, g.verdict = true, w, pass
+	ready := g.focus(w)
 	switch {
-	case g.drops && g.main.Expiry(w) < g.time.main:
+	case g.drops && g.expired(w):
 		g.verdict = drop
-	case !g.focus(w):
+	case !ready:
 		g.verdict = hold
 	}
 	return g.verdict
@@ -155,24 +183,27 @@ func (g *Gate[T]) focus(w exec.Window) (ready bool) {
 	return ready
 }
 
+// expired reports whether the main watermark is past window w and the lateness
+// that the main input allows. Of a side window it says that all main windows which map
+// to it have expired: none of them ends later, and what waits holds the watermark.
+func (g *Gate[T]) expired(w exec.Window) bool { return g.main.Expiry(w) < g.time.out }
+
 // Turn makes the panes of the turn count. Elements of the turn have not seen them.
 func (g *Gate[T]) Turn(*exec.Ctx) {
-	for i, s := range g.sides {
-		if s.content != nil && s.content.apply(func(w exec.Window) bool { return g.past(i, w) }) {
+	for _, s := range g.sides {
+		if s.content != nil && s.content.apply(g.expired) {
 			g.changed, g.known = true, false
 		}
 	}
 }
 
 // Advance lets through what is ready at the watermarks of the operator's inputs
-// and returns how far the main input has come for the operator: to the least
-// event time of what still waits. Until all that is ready went through, more is
-// true and the watermark says nothing new.
+// and returns the main watermark as the gate lets it through: that of the main input,
+// or the least event time of what still waits. Until all that is ready went
+// through, more is true and the watermark says nothing new.
 func (g *Gate[T]) Advance(c *exec.Ctx, in []exec.Time) (main exec.Time, more bool) {
-	if g.time.advance(in) {
-		g.changed, g.known = true, false
-	}
-	if g.changed {
+	if g.time.advance(in[1:]) || g.changed {
+		g.changed = true
 		for i := 0; i < len(g.wait.list); {
 			w := g.wait.list[i]
 			g.known = false
@@ -181,71 +212,48 @@ func (g *Gate[T]) Advance(c *exec.Ctx, in []exec.Time) (main exec.Time, more boo
 				continue
 			}
 			if !g.wait.release(c, w, g.let) {
-				return exec.MinTime, true
+				return g.time.out, true
 			}
 		}
 		g.changed, g.known = false, false
-		g.sweep()
 	}
-	return min(g.time.main, g.wait.least()), false
+	if out := min(in[0], g.wait.least()); out > g.time.out {
+		g.time.out, g.known = out, false
+	}
+	return g.time.out, false
 }
 
-// sweep forgets side windows that no main element can need any more.
-func (g *Gate[T]) sweep() {
-	for i, s := range g.sides {
+// Sweep forgets side windows that no main element can need any more.
+func (g *Gate[T]) Sweep() {
+	for _, s := range g.sides {
 		if s.content == nil {
 			continue
 		}
-		for k := 0; k < len(s.content.windows()); {
-			w := s.content.windows()[k]
-			if !g.over(w) {
-				break // as are all that end later
-			}
-			if g.past(i, w) {
-				s.content.drop(w)
-			} else {
-				k++
-			}
+		for ws := s.content.windows(); len(ws) > 0 && g.expired(ws[0]); ws = s.content.windows() {
+			s.content.drop(ws[0])
+			g.known = false
 		}
 	}
-}
-
-// over reports whether all main windows that map to side window w have expired.
-func (g *Gate[T]) over(w exec.Window) bool { return g.main.Expiry(w) < g.time.main }
-
-// past reports whether no main element can need window w of side input i.
-func (g *Gate[T]) past(i int, w exec.Window) bool {
-	if !g.over(w) {
-		return false
-	}
-	for _, mw := range g.wait.list {
-		if sw, ok := g.sides[i].maps.of(mw); ok && sw == w {
-			return false
-		}
-	}
-	return true
 }
 
 // clock is where the inputs stand in time.
 type clock struct {
-	main  exec.Time
+	out   exec.Time // the main watermark as it was let through
 	sides []exec.Time
 	read  bool
 }
 
 func newClock(sides int) *clock {
-	t := &clock{main: exec.MinTime, sides: make([]exec.Time, sides)}
+	t := &clock{out: exec.MinTime, sides: make([]exec.Time, sides)}
 	for i := range t.sides {
 		t.sides[i] = exec.MinTime
 	}
 	return t
 }
 
-// advance takes over the watermarks and reports whether one moved.
-func (t *clock) advance(in []exec.Time) (moved bool) {
-	moved = in[0] > t.main
-	t.main = max(t.main, in[0])
-	for i, w := range in[1:] {
+// advance takes over the watermarks of side inputs and reports whether one moved.
+func (t *clock) advance(sides []exec.Time) (moved bool) {
+	for i, w := range sides {
 		moved = moved || w > t.sides[i]
 		t.sides[i] = max(t.sides[i], w)
 	}
@@ -254,7 +262,7 @@ func (t *clock) advance(in []exec.Time) (moved bool) {
 
 // Snapshot writes the same for each group: whoever owns it later needs it.
 func (t *clock) Snapshot(dst []byte, _ int) ([]byte, error) {
-	dst = binary.AppendVarint(dst, int64(t.main))
+	dst = binary.AppendVarint(dst, int64(t.out))
 	for _, w := range t.sides {
 		dst = binary.AppendVarint(dst, int64(w))
 	}
@@ -270,7 +278,7 @@ func (t *clock) Restore(src []byte) error {
 				return errors.New("sideinput: stored watermarks are cut off")
 			}
 			src = src[n:]
-			at := &t.main
+			at := &t.out
 			if i >= 0 {
 				at = &t.sides[i]
 			}

@@ -36,7 +36,7 @@ func NewSource[T any](b *pcoll.Builder, in pcoll.PCollection[T]) *Source {
 	s.OnTimeIfNonEmpty, s.ClosingAlways = true, false
 	panes := pcoll.To[pcoll.Group[T]](b, &graph.Collection{Strategy: s.Continued(), Bounded: like.Bounded})
 	g, err := newGather[T](&s, like.Pending)
-	if err != nil {
+	if err != nil && !b.Bad() {
 		b.Errorf("%w", err)
 	}
 	if !b.Bad() {

@@ -23,7 +23,7 @@ type waiting[T any] struct {
 type queue[T any] struct {
 	items []item[T]
 	head  int       // those before have been let through
-	least exec.Time // of the event times
+	least exec.Time // of the event times, and not after the end of the window
 }
 
 type item[T any] struct {
@@ -47,10 +47,10 @@ func (s *waiting[T]) add(c *exec.Ctx, v T) {
 		group = exec.GroupOf(s.route(v))
 	}
 	q.items = append(q.items, item[T]{v, c.Time, c.Pane, c.Kind, group})
-	q.least = min(q.least, c.Time)
+	q.least = min(q.least, c.Time, c.Window.Max()) // a time that was given after the window may lie behind it
 }
 
-// least returns the least event time of all elements, or Idle.
+// least returns where the elements hold the watermark, or Idle.
 func (s *waiting[T]) least() exec.Time {
 	t := exec.Idle
 	for _, w := range s.list {
