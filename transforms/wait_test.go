@@ -178,9 +178,3 @@ func TestWaitOnMistakes(t *testing.T) {
 		}
 	}
 }
-<<<<<<< HEAD
-
-// sec returns the instant n seconds after the epoch.
-func sec(n int) time.Time { return time.Unix(int64(n), 0) }
-=======
->>>>>>> model
