@@ -12,7 +12,7 @@ func init() { topics = append(topics, library) }
 
 // library are examples of the transforms that keep some elements, or some at a time.
 func library() map[string]func(p *pcoll.Pipeline) {
-	return map[string]func(p *pcoll.Pipeline){
+	m := map[string]func(p *pcoll.Pipeline){
 		"distinct": func(p *pcoll.Pipeline) {
 			in := strategies["fixed late early accumulating"](ints(p))
 			transforms.Distinct(transforms.Map(in, func(i int64) int64 { return i % 5 }))
@@ -43,12 +43,14 @@ func library() map[string]func(p *pcoll.Pipeline) {
 			transforms.CountPerKey(batches)
 			transforms.GroupIntoShardedBatches(in, 0, 2, transforms.BatchBytes(4))
 		},
-		"with fanout": func(p *pcoll.Pipeline) {
-			for name, into := range strategies {
-				if name != "global repeated" { // which fires by count: in parts, by how elements are dealt
-					transforms.CombinePerKeyWithFanout(keyed(into(ints(p))), combine.Sum[int64](), func(string) int { return 2 }, pcoll.Named(name))
-				}
-			}
-		},
 	}
+	for name, into := range strategies {
+		if name == "global repeated" {
+			continue // it fires by count: in parts, by how elements are dealt
+		}
+		m["with fanout, "+name] = func(p *pcoll.Pipeline) {
+			transforms.CombinePerKeyWithFanout(keyed(into(ints(p))), combine.Sum[int64](), func(string) int { return 2 })
+		}
+	}
+	return m
 }
