@@ -50,6 +50,8 @@ var layers = []layer{
 		"what side inputs are made of, without the types that users see"},
 	{"side", "coders internal/exec internal/sideinput pcoll", "", pure},
 	{"transforms/combine", "coders", "", pure},
+	{"transforms/sketch", "coders transforms/combine", "github.com/axiomhq/hyperloglog github.com/DataDog/sketches-go",
+		"sketches are of other modules, and apart so that the core stays free of them"},
 	{"transforms", under + " internal/sideinput io/connector pcoll state timers side triggers windowing transforms/combine", "",
 		"a transform is an operator behind exec's contract: it needs no runner, so each runs it"},
 
