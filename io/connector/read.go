@@ -112,7 +112,7 @@ func (o *readOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 		r.reject = outs[1].(exec.Input[Reject])
 		env.Counter(exec.Emitted(1))
 	}
-	r.cenv = Env{Wake: env.Waker(), Worker: i, Workers: n, Transform: o.name, Log: env.Log(), Now: env.Now,
+	r.cenv = Env{Wake: env.Waker(), WakeAt: env.WakeAt, Worker: i, Workers: n, Transform: o.name, Log: env.Log(), Now: env.Now,
 		Count: func(name string, n int64) { env.Counter(name).Add(n) }}
 	env.Keep("splits", r)
 	return exec.Instance{Poll: r.poll, Advance: r.advance, Assign: r.assign, Close: r.close}, nil
