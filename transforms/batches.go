@@ -35,7 +35,8 @@ func GroupIntoBatchesWithLate[K comparable, V any](in pcoll.PCollection[pcoll.KV
 // GroupIntoShardedBatches is [GroupIntoBatches] for keys with more values than
 // one worker can take: the values of each key are dealt to so many shards, which
 // belong to workers of their own and each fill a batch at a time.
-func GroupIntoShardedBatches[K comparable, V any](in pcoll.PCollection[pcoll.KV[K, V]], n, shards int, opts ...pcoll.Option) pcoll.PCollection[pcoll.KV[K, pcoll.Group[V]]] {
+func GroupIntoShardedBatches[K comparable, V any](in pcoll.PCollection[pcoll.KV[K, V]], n, shards int,
+	opts ...pcoll.Option) pcoll.PCollection[pcoll.KV[K, pcoll.Group[V]]] {
 	b := pcoll.NewBuilder(in.Pipeline(), "GroupIntoShardedBatches", opts...)
 	if shards < 1 {
 		b.Errorf("%d shards take nothing; want at least 1", shards)

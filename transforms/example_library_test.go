@@ -9,6 +9,7 @@ import (
 	"github.com/penstock-dev/penstock/pcoll"
 	"github.com/penstock-dev/penstock/testing/teststream"
 	"github.com/penstock-dev/penstock/transforms"
+	"github.com/penstock-dev/penstock/transforms/combine"
 	"github.com/penstock-dev/penstock/windowing"
 )
 
@@ -237,4 +238,43 @@ func ExampleGroupIntoShardedBatches() {
 	show(transforms.Map(transforms.GroupByKey(sizes), func(e pcoll.KV[string, pcoll.Group[int]]) []int { return slices.Sorted(e.Value.All()) }))
 	run(p)
 	// Output: [1 1 3 3]
+}
+
+func ExampleCombinePerKeyWithFanout() {
+	p := pcoll.New("example")
+	clicks := transforms.KeyBy(transforms.GenerateSequence(p, 0, 1000), func(n int64) string {
+		if n%100 == 0 {
+			return "rare"
+		}
+		return "hot"
+	})
+	show(transforms.CombinePerKeyWithFanout(clicks, combine.Count[int64](), func(key string) int {
+		if key == "hot" {
+			return 8
+		}
+		return 1
+	}))
+	run(p)
+	// Unordered output:
+	// {hot 990}
+	// {rare 10}
+}
+
+func ExampleCombineWithFanout() {
+	p := pcoll.New("example")
+	show(transforms.CombineWithFanout(transforms.GenerateSequence(p, 0, 1000), combine.Max[int64](), 16))
+	run(p)
+	// Output: 999
+}
+
+func ExamplePeriodicImpulse() {
+	p := pcoll.New("example")
+	noon := time.Date(2024, 6, 1, 12, 0, 0, 0, time.UTC)
+	hours := transforms.PeriodicImpulse(p, time.Hour, transforms.ImpulseFrom(noon), transforms.ImpulseUntil(noon.Add(3*time.Hour)))
+	show(transforms.Map(hours, func(t time.Time) string { return t.Format(time.TimeOnly) }))
+	run(p)
+	// Output:
+	// 12:00:00
+	// 13:00:00
+	// 14:00:00
 }

@@ -61,9 +61,21 @@ func combineParts[K comparable, V, Acc, Out any](b *pcoll.Builder, in pcoll.PCol
 	counted := combine.Both(unfinished[V, Acc, Out]{c}, combine.Count[V]())
 	all, _ := group(b.Part("Parts"), dealt, counted, false)
 	type A = pcoll.KV[sharded[K], combine.Two[Acc, int64]]
-	return applyTo[A, partial[K, Acc]](b.Part("Join"), all, false, mapOp[A, partial[K, Acc]]{func(e A) partial[K, Acc] {
-		return partial[K, Acc]{e.Key.Key, e.Value.First, e.Value.Second}
-	}})
+	return applyTo[A, partial[K, Acc]](b.Part("Join"), all, false, joinPartsOp[K, Acc]{})
+}
+
+// joinPartsOp makes partial results of what was combined in parts. The empty
+// pane of a part stands for no element and is left out.
+type joinPartsOp[K comparable, Acc any] struct{}
+
+func (joinPartsOp[K, Acc]) New(env exec.Env, outs []any) (exec.Instance, error) {
+	down, n := outs[0].(exec.Input[partial[K, Acc]]), env.Counter(exec.Emitted(0))
+	return one(exec.Input[pcoll.KV[sharded[K], combine.Two[Acc, int64]]](func(c *exec.Ctx, e pcoll.KV[sharded[K], combine.Two[Acc, int64]]) {
+		if e.Value.Second > 0 {
+			n.N++
+			down(c, partial[K, Acc]{e.Key.Key, e.Value.First, e.Value.Second})
+		}
+	}))
 }
 
 // combineOfParts combines parts, with the strategy of in: also windows that were merged for parts may merge further.
@@ -97,6 +109,9 @@ func (o *partsOp[K, V, Acc, Out]) New(env exec.Env, outs []any) (exec.Instance, 
 	inst, in := o.whole.instance(env, outs, n)
 	inst.In = []any{exec.Input[partial[K, Acc]](func(c *exec.Ctx, p partial[K, Acc]) {
 		n.N++
+		if o.whole.copy != nil { // it is folded into, and an element must not change
+			p.Acc = o.whole.copy(p.Acc)
+		}
 		in(c, p)
 	})}
 	return inst, nil

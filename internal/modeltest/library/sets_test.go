@@ -314,7 +314,8 @@ func TestReify(t *testing.T) {
 	passert.Equals(t, ReifyTimestampsOfValues(in), pcoll.Pair("a", timed[int](1, 1000)), pcoll.Pair("b", timed[int](2, 31000)))
 	passert.Equals(t, ReifyValues(in), pcoll.Pair("a", placed[int](1, 1000, span(0, 30))), pcoll.Pair("b", placed[int](2, 31000, span(30, 60))))
 	// What is reified stays where it is, survives an exchange, and shows panes.
-	passert.Windows(t, Map(Reshuffle(Reify(in)), func(w Windowed[pair]) string { return w.Value.Key }), passert.Holds(span(0, 30), "a"), passert.Holds(span(30, 60), "b"))
+	passert.Windows(t, Map(Reshuffle(Reify(in)), func(w Windowed[pair]) string { return w.Value.Key }),
+		passert.Holds(span(0, 30), "a"), passert.Holds(span(30, 60), "b"))
 	fired := pcoll.Pane{Timing: pcoll.OnTime, First: true, Last: true}
 	passert.Equals(t, Map(Reify(Count(in)), func(w Windowed[int64]) pcoll.Pane { return w.Pane }), fired, fired)
 	// An element in two windows is reified twice.

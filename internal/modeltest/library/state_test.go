@@ -43,7 +43,8 @@ func TestDeduplicate(t *testing.T) {
 			passert.Ungrouped("a").At(second(100)), passert.Ungrouped("a").At(second(80)), passert.Ungrouped("a").At(second(90)), passert.Ungrouped("a").At(second(110)))
 	})
 	onAll(t, "in each window", func(t *testing.T, p *pcoll.Pipeline) {
-		s := teststream.New[string]().Bundle(stamped(0, "k1"), stamped(10, "k2"), stamped(20, "k1"), stamped(30, "k1"), stamped(40, "k2"), stamped(60, "k3")).Source(p)
+		s := teststream.New[string]().Bundle(stamped(0, "k1"), stamped(10, "k2"), stamped(20, "k1"), stamped(30, "k1"), stamped(40, "k2"),
+			stamped(60, "k3")).Source(p)
 		passert.Windows(t, Deduplicate(windowing.Into(s, windowing.Fixed(30*time.Second)), itself[string], 10*time.Minute),
 			passert.Holds(span(0, 30), "k1", "k2"), passert.Holds(span(30, 60), "k1", "k2"), passert.Holds(span(60, 90), "k3"))
 	})
@@ -57,7 +58,8 @@ func TestDeduplicate(t *testing.T) {
 			pcoll.KV[int64, string]{Key: 1, Value: "k1"}, pcoll.KV[int64, string]{Key: 2, Value: "k2"})
 	})
 	onAll(t, "what is forgotten passes again", func(t *testing.T, p *pcoll.Pipeline) {
-		s := teststream.New[string]().Bundle(stamped(10, "a")).Watermark(second(20)).Bundle(stamped(11, "a")).Watermark(second(20.001)).Bundle(stamped(12, "a")).Source(p)
+		s := teststream.New[string]().Bundle(stamped(10, "a")).Watermark(second(20)).Bundle(stamped(11, "a")).
+			Watermark(second(20.001)).Bundle(stamped(12, "a")).Source(p)
 		passert.Panes(t, Deduplicate(s, itself[string], 10*time.Second), passert.Ungrouped("a").At(second(10)), passert.Ungrouped("a").At(second(12)))
 	})
 	onAll(t, "what may come late is not forgotten", func(t *testing.T, p *pcoll.Pipeline) {
@@ -166,7 +168,8 @@ func TestGroupIntoBatches(t *testing.T) {
 		passert.Equals(t, Sum(Map(got, func(e pcoll.KV[string, pcoll.Group[int]]) int { return e.Value.Len() })), 7)
 	})
 	onAll(t, "by count and bytes", func(t *testing.T, p *pcoll.Pipeline) {
-		s := teststream.New[string]().Elements(second(1), "a").Elements(second(1), "b").Elements(second(1), "cccc").Elements(second(1), "d").Elements(second(1), "e").Source(p)
+		s := teststream.New[string]().Elements(second(1), "a").Elements(second(1), "b").Elements(second(1), "cccc").
+			Elements(second(1), "d").Elements(second(1), "e").Source(p)
 		size := func(s string) int64 { return int64(len(s)) }
 		passert.Equals(t, batchesOf(GroupIntoBatches(underOne(s), 3, BatchBytes(4), BatchSizeOf(size))), "a b", "cccc", "d e")
 		passert.Equals(t, batchesOf(GroupIntoBatches(underOne(s), 2, BatchBytes(5), BatchSizeOf(size))), "a b", "cccc d", "e")
