@@ -37,7 +37,7 @@ func (f *convert) Process(c *pcoll.Context, o Order, emit pcoll.Emit[float64]) e
 
 func Example() {
 	p := pcoll.New("example")
-	orders := transforms.Create(p, Order{10, "EUR"}, Order{3, "USD"}, Order{7, "XXX"})
+	orders := transforms.Create(p, Order{10, "EUR"}, Order{3, "USD"}, Order{7, "ABC"})
 	rates := transforms.Create(p, pcoll.Pair("EUR", 1.0), pcoll.Pair("USD", 0.5))
 
 	fn := &convert{Rates: side.AsMap(rates)}
@@ -51,5 +51,5 @@ func Example() {
 	// Output:
 	// 10
 	// 1.5
-	// unknown: XXX
+	// unknown: ABC
 }

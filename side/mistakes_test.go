@@ -128,10 +128,13 @@ func TestMistakesInBuilding(t *testing.T) {
 		}, `MapSide: an input belongs to pipeline "other"`},
 		"zero view": {func(p *pcoll.Pipeline) { transforms.MapSide(transforms.Create(p, 1), side.Singleton[int]{}, plus) },
 			"MapSide: the view is a zero side.Singleton[int]"},
-		"zero field":       {func(p *pcoll.Pipeline) { transforms.ParDo(words(p), &holder{}) }, "side_test.holder.Rates is a side.Map[string,int] without a collection"},
-		"hidden field":     {func(p *pcoll.Pipeline) { transforms.ParDo(words(p), &hidden{rates(p)}) }, "side_test.hidden.rates is a side input and must be exported"},
-		"field by value":   {func(p *pcoll.Pipeline) { transforms.ParDo(words(p), byValue{rates(p)}) }, "is a side input, which cannot be bound in a copy"},
-		"field as pointer": {func(p *pcoll.Pipeline) { r := rates(p); transforms.ParDo(words(p), &byPointer{&r}) }, "make the field a side.Map[string,int], not a pointer"},
+		"zero field": {func(p *pcoll.Pipeline) { transforms.ParDo(words(p), &holder{}) },
+			"side_test.holder.Rates is a side.Map[string,int] without a collection"},
+		"hidden field": {func(p *pcoll.Pipeline) { transforms.ParDo(words(p), &hidden{rates(p)}) },
+			"side_test.hidden.rates is a side input and must be exported"},
+		"field by value": {func(p *pcoll.Pipeline) { transforms.ParDo(words(p), byValue{rates(p)}) }, "is a side input, which cannot be bound in a copy"},
+		"field as pointer": {func(p *pcoll.Pipeline) { r := rates(p); transforms.ParDo(words(p), &byPointer{&r}) },
+			"make the field a side.Map[string,int], not a pointer"},
 		"no function": {func(p *pcoll.Pipeline) {
 			transforms.FilterSide(transforms.Create(p, 1), side.AsSingleton(transforms.Create(p, 1)), nil)
 		}, "FilterSide: the function is nil"},

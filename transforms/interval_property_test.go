@@ -119,7 +119,8 @@ func TestIntervalJoinLaw(t *testing.T) {
 		out := intervals[c.kind](global(c.script.left.Source(p)), global(c.script.right.Source(p)), ms(c.lower), ms(c.upper))
 		rows, late := ptest.Collect(out.rows), ptest.Collect(Flatten(out.lateLeft, out.lateRight))
 		// Windows of a millisecond: what is behind the watermark by more than the lateness is dropped here.
-		counts := CombinePerKey(KeyBy(windowing.Into(out.rows, windowing.Fixed(time.Millisecond), windowing.Accumulating()), plain), combine.Count[string](), pcoll.Named("After"))
+		instants := windowing.Into(out.rows, windowing.Fixed(time.Millisecond), windowing.Accumulating())
+		counts := CombinePerKey(KeyBy(instants, plain), combine.Count[string](), pcoll.Named("After"))
 		ptest.Collect(counts)
 		for _, run := range []func() (*pcoll.Result, error){
 			func() (*pcoll.Result, error) { return direct.Run(context.Background(), p) },

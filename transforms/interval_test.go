@@ -231,8 +231,8 @@ func TestIntervalLateness(t *testing.T) {
 	passert.Panes(t, out.rows, rowAt(0, "k:+r0"), rowAt(18, "k:l8+r18"), rowAt(18, "k:l15+r18"))
 	passert.Equals(t, out.lateLeft, "l14")
 	passert.Equals(t, out.lateRight, "r14")
-	counts, dropped := CombinePerKeyWithLate(KeyBy(windowing.Into(out.rows, windowing.Fixed(time.Second), windowing.AllowedLateness(5*time.Second), windowing.Accumulating()),
-		plain), combine.Count[string]())
+	instants := windowing.Into(out.rows, windowing.Fixed(time.Second), windowing.AllowedLateness(5*time.Second), windowing.Accumulating())
+	counts, dropped := CombinePerKeyWithLate(KeyBy(instants, plain), combine.Count[string]())
 	passert.Equals(t, Keys(counts), "k:+r0", "k:l8+r18", "k:l15+r18")
 	passert.Empty(t, dropped)
 	ptest.Run(t, p)
@@ -256,7 +256,8 @@ func drive(t *testing.T, kind string, lower, upper time.Duration) *driver {
 		if n.Name != "Interval" {
 			continue
 		}
-		d.env = host.NewOp(host.Place{Name: n.Name, Count: 1, Context: t.Context(), Clock: &host.Manual{}, Wake: func() {}, Log: slog.New(slog.DiscardHandler)})
+		d.env = host.NewOp(host.Place{Name: n.Name, Count: 1, Context: t.Context(), Clock: &host.Manual{}, Wake: func() {},
+			Log: slog.New(slog.DiscardHandler)})
 		outs := make([]any, len(n.Outputs))
 		for i, o := range n.Outputs {
 			outs[i] = o.Edge.Tap(o.Edge.Fanout(nil), func(c *exec.Ctx, v any) {

@@ -36,7 +36,7 @@ func newMoments(p *pcoll.Pipeline) *moments {
 // through expects exactly the elements named to have come through by now.
 func (m *moments) through(elems ...int) {
 	name := fmt.Sprint("moment ", len(m.want), ": ")
-	m.look.Elements(sec(0), name)
+	m.look.Elements(second(0), name)
 	m.want = append(m.want, fmt.Sprint(name, append([]int{-1}, elems...)))
 }
 
@@ -59,21 +59,21 @@ func (m *moments) checkWith(t *testing.T, out pcoll.PCollection[int], look pcoll
 
 func TestWaitOnSameWindows(t *testing.T) {
 	m := newMoments(pcoll.New("test"))
-	m.main.Elements(sec(1), 1).Elements(sec(11), 11).Elements(sec(12), 12).Elements(sec(21), 21)
+	m.main.Elements(second(1), 1).Elements(second(11), 11).Elements(second(12), 12).Elements(second(21), 21)
 	m.through()
-	m.signal.Elements(sec(2), "first").Elements(sec(13), "second") // elements say nothing
+	m.signal.Elements(second(2), "first").Elements(second(13), "second") // elements say nothing
 	m.through()
 	m.signal.Watermark(time.UnixMilli(9999))
 	m.through()
-	m.signal.Watermark(sec(10))
+	m.signal.Watermark(second(10))
 	m.through(1)
-	m.main.Elements(sec(3), 3) // of a window that is done
+	m.main.Elements(second(3), 3) // of a window that is done
 	m.through(1, 3)
-	m.main.Watermark(sec(100)) // is not asked
+	m.main.Watermark(second(100)) // is not asked
 	m.through(1, 3)
-	m.signal.Watermark(sec(20))
+	m.signal.Watermark(second(20))
 	m.through(1, 3, 11, 12)
-	m.signal.Watermark(sec(30))
+	m.signal.Watermark(second(30))
 	m.through(1, 3, 11, 12, 21)
 	m.check(t, WaitOn(windowing.Into(m.main.Source(m.p), fixedSeconds(10)), windowing.Into(m.signal.Source(m.p), fixedSeconds(10))))
 }
@@ -90,10 +90,10 @@ func TestWaitOnOtherWindows(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			m := newMoments(pcoll.New("test"))
-			m.main.Elements(sec(11), 11)
+			m.main.Elements(second(11), 11)
 			m.signal.Watermark(time.UnixMilli(int64(c.done)*1000 - 1))
 			m.through()
-			m.signal.Watermark(sec(c.done))
+			m.signal.Watermark(second(c.done))
 			m.through(11)
 			m.check(t, WaitOn(windowing.Into(m.main.Source(m.p), fixedSeconds(10)), windowing.Into(m.signal.Source(m.p), c.signal)))
 		})
@@ -102,10 +102,10 @@ func TestWaitOnOtherWindows(t *testing.T) {
 
 func TestWaitOnLateness(t *testing.T) {
 	m := newMoments(pcoll.New("test"))
-	m.main.Elements(sec(1), 1)
-	m.signal.Elements(sec(1), "on time").Watermark(sec(14))
+	m.main.Elements(second(1), 1)
+	m.signal.Elements(second(1), "on time").Watermark(second(14))
 	m.through()
-	m.signal.Elements(sec(2), "late").Watermark(sec(15))
+	m.signal.Elements(second(2), "late").Watermark(second(15))
 	m.through(1)
 	late := windowing.Into(m.signal.Source(m.p), fixedSeconds(10), windowing.AllowedLateness(5*time.Second), windowing.Discarding())
 	m.check(t, WaitOn(windowing.Into(m.main.Source(m.p), fixedSeconds(10)), late))
@@ -114,22 +114,22 @@ func TestWaitOnLateness(t *testing.T) {
 // TestWaitOnSomeWindowsEmpty waits for windows in which the signal has nothing.
 func TestWaitOnSomeWindowsEmpty(t *testing.T) {
 	m := newMoments(pcoll.New("test"))
-	m.main.Elements(sec(1), 1).Elements(sec(11), 11).Elements(sec(21), 21).Watermark(sec(30))
-	m.signal.Elements(sec(25), "only").Watermark(sec(20))
+	m.main.Elements(second(1), 1).Elements(second(11), 11).Elements(second(21), 21).Watermark(second(30))
+	m.signal.Elements(second(25), "only").Watermark(second(20))
 	m.through(1, 11)
-	m.signal.Watermark(sec(30))
+	m.signal.Watermark(second(30))
 	m.through(1, 11, 21)
 	out := WaitOn(windowing.Into(m.main.Source(m.p), fixedSeconds(10)), windowing.Into(m.signal.Source(m.p), fixedSeconds(10)))
 	// What waited is not late, though the watermark of the input had passed it.
-	passert.Panes(t, Count(out), passert.OnTime[int64](1).In(passert.Window(sec(0), sec(10))),
-		passert.OnTime[int64](1).In(passert.Window(sec(10), sec(20))), passert.OnTime[int64](1).In(passert.Window(sec(20), sec(30))))
+	passert.Panes(t, Count(out), passert.OnTime[int64](1).In(passert.Window(second(0), second(10))),
+		passert.OnTime[int64](1).In(passert.Window(second(10), second(20))), passert.OnTime[int64](1).In(passert.Window(second(20), second(30))))
 	m.check(t, out)
 }
 
 func TestWaitOnGlobalWindow(t *testing.T) {
 	p := pcoll.New("test")
 	signal := Map(Create(p, 1, 2), func(i int) string { return "done" })
-	main := teststream.New[int]().Elements(sec(1), 1).Elements(sec(100), 2).Source(p)
+	main := teststream.New[int]().Elements(second(1), 1).Elements(second(100), 2).Source(p)
 	passert.Equals(t, WaitOn(main, signal), 1, 2)
 	passert.Equals(t, WaitOn(windowing.Into(main, fixedSeconds(10)), signal), 1, 2)
 	passert.Equals(t, WaitOn(Create(p, 7), CreateFrom[string](p, nil)), 7)
@@ -139,10 +139,10 @@ func TestWaitOnGlobalWindow(t *testing.T) {
 // TestWaitOnSeveral waits for two signals in turn.
 func TestWaitOnSeveral(t *testing.T) {
 	m := newMoments(pcoll.New("test"))
-	m.main.Elements(sec(1), 1)
-	m.signal.Watermark(sec(10))
+	m.main.Elements(second(1), 1)
+	m.signal.Watermark(second(10))
 	m.through()
-	m.look.Watermark(sec(10))
+	m.look.Watermark(second(10))
 	m.through(1)
 	in := windowing.Into(m.main.Source(m.p), fixedSeconds(10))
 	looked := m.look.Source(m.p)
@@ -152,9 +152,9 @@ func TestWaitOnSeveral(t *testing.T) {
 
 func TestWaitOnKeepsTimesAndPanes(t *testing.T) {
 	p := pcoll.New("test")
-	sums := Sum(windowing.Into(WithTimestamps(Create(p, 1, 2), func(i int) time.Time { return sec(i) }), fixedSeconds(10)))
+	sums := Sum(windowing.Into(WithTimestamps(Create(p, 1, 2), func(i int) time.Time { return second(i) }), fixedSeconds(10)))
 	got := WaitOn(sums, Create(p, "x"))
-	passert.Panes(t, got, passert.OnTime(3).In(passert.Window(sec(0), sec(10))).At(time.UnixMilli(9999)).Final())
+	passert.Panes(t, got, passert.OnTime(3).In(passert.Window(second(0), second(10))).At(time.UnixMilli(9999)).Final())
 	ptest.Run(t, p)
 }
 

@@ -101,7 +101,8 @@ var zones sync.Map
 func zoneOf(name string) (*time.Location, error) {
 	switch name {
 	case "", "Local":
-		return nil, fmt.Errorf("calendar windows in zone %q could be in another on another machine; name one of the IANA database, such as Europe/Berlin, or UTC", name)
+		return nil, fmt.Errorf("calendar windows in zone %q could be in another on another machine; "+
+			"name one of the IANA database, such as Europe/Berlin, or UTC", name)
 	case "UTC":
 		return time.UTC, nil
 	}

@@ -233,7 +233,8 @@ func (w wrong) Merge(ws []pcoll.Window) []Merged {
 
 func TestCustomFailures(t *testing.T) {
 	for kind, want := range map[string]string{
-		"empty":   "window function wrong put an element stamped 1970-01-01T00:00:01Z into window [1970-01-01T00:00:01Z, 1970-01-01T00:00:01Z), which holds no instant",
+		"empty": "window function wrong put an element stamped 1970-01-01T00:00:01Z into window " +
+			"[1970-01-01T00:00:01Z, 1970-01-01T00:00:01Z), which holds no instant",
 		"unknown": "window function wrong: it merges [1970-01-01T00:00:00Z, 1970-01-01T00:00:00.001Z), which is none of the windows that it was given",
 		"twice":   "it merges [1970-01-01T00:00:01Z, 1970-01-01T00:00:01.01Z) twice; a window goes into one other",
 		"small":   "into [1970-01-01T00:00:01Z, 1970-01-01T00:00:01.009Z), which does not hold it",

@@ -169,7 +169,8 @@ func TestSettingsThatCannotBe(t *testing.T) {
 		set  func(f *alarm, c *pcoll.Context)
 		want string
 	}{
-		"after expiry": {func(f *alarm, c *pcoll.Context) { f.A.Set(c, sec(10)) }, "key k: timer \"a\": it was set to 1970-01-01T00:00:10Z, after its window's expiry at 1970-01-01T00:00:09.999Z"},
+		"after expiry": {func(f *alarm, c *pcoll.Context) { f.A.Set(c, sec(10)) },
+			"key k: timer \"a\": it was set to 1970-01-01T00:00:10Z, after its window's expiry at 1970-01-01T00:00:09.999Z"},
 		"held after expiry": {func(f *alarm, c *pcoll.Context) { f.A.Set(c, sec(9), timers.OutputAt(sec(10))) },
 			"timer \"a\": its output time 1970-01-01T00:00:10Z is after its window's expiry"},
 		"processing, held after expiry": {func(f *alarm, c *pcoll.Context) { f.P.SetAfter(c, time.Second, timers.OutputAt(sec(10))) },
@@ -385,7 +386,8 @@ func TestStatefulLifecycle(t *testing.T) {
 			t.Errorf("%s fails: got %v, %v, want %v and the error", name, log, err, want)
 		}
 	}
-	for name, want := range map[string]string{"state in StartBundle": "state was used where no key", "timer in FinishBundle": "timer was set or cleared where no key"} {
+	for name, want := range map[string]string{"state in StartBundle": "state was used where no key",
+		"timer in FinishBundle": "timer was set or cleared where no key"} {
 		if _, err := run(name); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: got %v, want %q", name, err, want)
 		}

@@ -94,7 +94,8 @@ func TestSortedTwice(t *testing.T) {
 		Bundle(teststream.At(sec(1), kv("k", 2)), teststream.At(sec(3), kv("k", 3))).
 		Source(p)
 	first := StatefulParDo(in, joined(), TimeSorted(), pcoll.Named("First"))
-	second := StatefulParDo(KeyBy(Map(first, func(s string) int { return len(s) }), func(int) string { return "k" }), joined(), TimeSorted(), pcoll.Named("Second"))
+	again := KeyBy(Map(first, func(s string) int { return len(s) }), func(int) string { return "k" })
+	second := StatefulParDo(again, joined(), TimeSorted(), pcoll.Named("Second"))
 	inOrder(t, first, "[1]", "[1 3]", "[1 3 5]")
 	inOrder(t, second, "[3]", "[3 5]", "[3 5 7]")
 	for name, res := range ptest.Run(t, p) {

@@ -150,7 +150,8 @@ func TestValueHoldsAList(t *testing.T) {
 
 func TestStateIsKeptByWindow(t *testing.T) {
 	p := pcoll.New("state")
-	in := teststream.New[pair]().Elements(sec(1), k(1)...).Elements(sec(12), k(2)...).Elements(sec(3), k(3)...).Watermark(sec(15)).Elements(sec(18), k(4)...).Source(p)
+	in := teststream.New[pair]().Elements(sec(1), k(1)...).Elements(sec(12), k(2)...).Elements(sec(3), k(3)...).
+		Watermark(sec(15)).Elements(sec(18), k(4)...).Source(p)
 	fn := stocked(func(f *stock, c *pcoll.Context, e pair, emit emitter) {
 		f.Value.Set(c, f.Value.Get(c)+e.Value)
 		emit(c, fmt.Sprint(f.Value.Get(c)))

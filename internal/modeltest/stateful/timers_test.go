@@ -165,7 +165,8 @@ func TestTimerFiresInItsWindow(t *testing.T) {
 			emit(c, fmt.Sprint(c.Window().Start.Time().Unix(), c.Pane() == pcoll.Pane{Timing: pcoll.Unknown, First: true, Last: true}))
 		}}
 		sliding := windowing.Into(from(7, 1), windowing.Sliding(10*time.Second, 5*time.Second))
-		passert.Panes(t, StatefulParDo(sliding, fn), passert.Ungrouped("0 true").In(secs(0, 10)).At(at(9999)), passert.Ungrouped("5 true").In(secs(5, 15)).At(at(14999)))
+		passert.Panes(t, StatefulParDo(sliding, fn), passert.Ungrouped("0 true").In(secs(0, 10)).At(at(9999)),
+			passert.Ungrouped("5 true").In(secs(5, 15)).At(at(14999)))
 	})
 }
 
@@ -565,4 +566,16 @@ func TestOutputOfOnWindowExpirationIsNotDropped(t *testing.T) {
 			}
 		})
 	}
+}
+
+// The watermark passes all at once: a window ends before what fires later in another.
+func TestWindowsExpireInTheOrderOfTimers(t *testing.T) {
+	p := pcoll.New("timers")
+	in := teststream.New[pair]().Elements(sec(1), k(4)...).Elements(sec(11), k(12)...).Watermark(sec(40)).Source(p)
+	fn := &ending{alarm: alarm{Do: func(f *alarm, c *pcoll.Context, e pair, _ emitter) { f.A.Set(c, sec(e.Value)) }},
+		End: func(f *ending, c *pcoll.Context, _ string, emit emitter) {
+			emit(c, fmt.Sprint("end ", c.Window().End.Time().Unix()))
+		}}
+	inOrder(t, StatefulParDo(tens(in), fn), "k a@4", "end 10", "k a@12", "end 20")
+	ptest.Run(t, p)
 }

@@ -1,4 +1,4 @@
-package transforms_test
+package stateful_test
 
 import (
 	"fmt"
@@ -57,8 +57,8 @@ func TestStatefulSides(t *testing.T) {
 			prices.Elements(sec(1), 7).Watermark(sec(10)) // lets all through: the window is over at once
 			main.Elements(sec(4), kv("a", 4))             // has expired
 			prices.Watermark(sec(200))
-			fn := &billed{Prices: side.AsIterable(windowing.Into(prices.Source(p), fixedSeconds(10)))}
-			got, late := StatefulParDoWithLate(windowing.Into(main.Source(p), fixedSeconds(10)), fn, opts...)
+			fn := &billed{Prices: side.AsIterable(windowing.Into(prices.Source(p), windowing.Fixed(10*time.Second)))}
+			got, late := StatefulParDoWithLate(windowing.Into(main.Source(p), windowing.Fixed(10*time.Second)), fn, opts...)
 			first, second := "element a1 [7]", "element a3 [7]"
 			if opts != nil {
 				first, second = "element a2 [7]", "element a3 [7]"
@@ -79,8 +79,8 @@ func TestStatefulSidesThatChange(t *testing.T) {
 	prices.Elements(sec(1), 7).Watermark(sec(10))
 	prices.Elements(sec(2), 8) // late
 	main.Watermark(sec(10)).Watermark(sec(70))
-	late := windowing.Into(prices.Source(p), fixedSeconds(10), windowing.AllowedLateness(time.Minute), windowing.Accumulating())
-	in := windowing.Into(main.Source(p), fixedSeconds(10), windowing.AllowedLateness(time.Minute), windowing.Discarding())
+	late := windowing.Into(prices.Source(p), windowing.Fixed(10*time.Second), windowing.AllowedLateness(time.Minute), windowing.Accumulating())
+	in := windowing.Into(main.Source(p), windowing.Fixed(10*time.Second), windowing.AllowedLateness(time.Minute), windowing.Discarding())
 	got := StatefulParDo(in, &billed{Prices: side.AsIterable(late)}, pcoll.Named("Bill"))
 	passert.Equals(t, got, "element a1 [7]", "timer a1 [7 8]", "end a1 [7 8]")
 	for name, res := range ptest.Run(t, p) {
