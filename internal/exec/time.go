@@ -1,6 +1,7 @@
 package exec
 
 import (
+	"cmp"
 	"strconv"
 	"time"
 )
@@ -89,22 +90,7 @@ func (w Window) Span(v Window) Window { return Window{min(w.Start, v.Start), max
 
 // Compare orders windows by end, then by start.
 func (w Window) Compare(v Window) int {
-	switch {
-	case w.End != v.End:
-		return cmpTime(w.End, v.End)
-	default:
-		return cmpTime(w.Start, v.Start)
-	}
-}
-
-func cmpTime(a, b Time) int {
-	switch {
-	case a < b:
-		return -1
-	case a > b:
-		return 1
-	}
-	return 0
+	return cmp.Or(cmp.Compare(w.End, v.End), cmp.Compare(w.Start, v.Start))
 }
 
 // String prints the window as [start, end), or global.

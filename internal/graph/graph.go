@@ -6,6 +6,7 @@ package graph
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 
 	"github.com/penstock-dev/penstock/internal/exec"
@@ -135,6 +136,35 @@ func (g *Graph) Consumers() map[*Collection][]Use {
 		}
 	}
 	return uses
+}
+
+// Script returns the script that drives the graph's TestStreams, or nil if it
+// has none. A graph that follows a script has no unbounded source beside it.
+func (g *Graph) Script() (script *exec.Script, err error) {
+	var first *Node
+	for _, n := range g.Nodes {
+		s, ok := n.Op.(exec.Scripted)
+		switch {
+		case !ok:
+		case first == nil:
+			first, script = n, s.Script()
+		case s.Script() != script:
+			return nil, fmt.Errorf("%s and %s follow different scripts, whose events have no order among them; "+
+				"make both streams of one teststream.Script", first.Name, n.Name)
+		}
+	}
+	for _, n := range g.Nodes {
+		if _, ok := n.Op.(exec.Scripted); script != nil && len(n.Inputs) == 0 && !ok && !n.bounded() {
+			return nil, fmt.Errorf("%s is unbounded and %s follows a script, which starts when all other sources have ended; "+
+				"script both, or read a bounded source", n.Name, first.Name)
+		}
+	}
+	return script, nil
+}
+
+// bounded reports whether all outputs are.
+func (n *Node) bounded() bool {
+	return !slices.ContainsFunc(n.Outputs, func(c *Collection) bool { return !c.Bounded })
 }
 
 // A Use is one consumption of a collection.

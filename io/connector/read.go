@@ -19,7 +19,7 @@ import (
 // run; see [TryRead]. kind names the transform, "kafka.Read".
 func Read[T any](p *pcoll.Pipeline, kind string, src Source[T], opts ...pcoll.Option) pcoll.PCollection[T] {
 	b := pcoll.NewBuilder(p, kind, opts...)
-	rows, _ := add(b, src, false)
+	rows, _ := Add(b, src, false)
 	return rows
 }
 
@@ -28,16 +28,12 @@ func Read[T any](p *pcoll.Pipeline, kind string, src Source[T], opts ...pcoll.Op
 // is the record's own timestamp, or the start of time.
 func TryRead[T any](p *pcoll.Pipeline, kind string, src Source[T], opts ...pcoll.Option) (rows pcoll.PCollection[T], rejects pcoll.PCollection[Reject]) {
 	b := pcoll.NewBuilder(p, kind, opts...)
-	return add(b, src, true)
+	return Add(b, src, true)
 }
 
 // Add is Read or TryRead for a connector that has checks of its own: mistakes
 // recorded in b make the results inert.
 func Add[T any](b *pcoll.Builder, src Source[T], try bool) (rows pcoll.PCollection[T], rejects pcoll.PCollection[Reject]) {
-	return add(b, src, try)
-}
-
-func add[T any](b *pcoll.Builder, src Source[T], try bool) (rows pcoll.PCollection[T], rejects pcoll.PCollection[Reject]) {
 	pr := src.Progress()
 	if pr.Disorder < 0 || pr.Rediscover < 0 {
 		b.Errorf("disorder bound %v and rediscovery interval %v must not be negative", pr.Disorder, pr.Rediscover)
@@ -105,17 +101,21 @@ func (o *readOp[T]) Rediscover() int64 {
 const batchRows = 1024
 
 func (o *readOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	i, n := env.Worker()
-	r := &reading[T]{op: o, env: env, down: outs[0].(exec.Input[T]), batch: NewBatch[T](batchRows), source: progress.NewSource(),
+	r := &reading[T]{op: o, env: env, cenv: newEnv(env, o.name), down: outs[0].(exec.Input[T]), batch: NewBatch[T](batchRows), source: progress.NewSource(),
 		elements: env.Counter(exec.Elements), futures: env.Counter("futureTimestamps"), stored: map[string]Position{}}
 	if o.try {
 		r.reject = outs[1].(exec.Input[Reject])
 		env.Counter(exec.Emitted(1))
 	}
-	r.cenv = Env{Wake: env.Waker(), Worker: i, Workers: n, Transform: o.name, Log: env.Log(), Now: env.Now,
-		Count: func(name string, n int64) { env.Counter(name).Add(n) }}
 	env.Keep("splits", r)
 	return exec.Instance{Poll: r.poll, Advance: r.advance, Assign: r.assign, Close: r.close}, nil
+}
+
+// newEnv returns what a reader or writer gets of the operator's environment.
+func newEnv(env exec.Env, transform string) Env {
+	i, n := env.Worker()
+	return Env{Wake: env.Waker(), Worker: i, Workers: n, Transform: transform, Log: env.Log(), Now: env.Now,
+		Count: func(name string, n int64) { env.Counter(name).Add(n) }}
 }
 
 // reading is the source on one worker.

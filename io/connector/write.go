@@ -29,9 +29,7 @@ type writeOp[T any] struct {
 const flushEvery = 50
 
 func (o *writeOp[T]) New(env exec.Env, _ []any) (exec.Instance, error) {
-	i, n := env.Worker()
-	w, err := o.sink.Open(env.Context(), Env{Wake: env.Waker(), Worker: i, Workers: n, Transform: o.name, Log: env.Log(), Now: env.Now,
-		Count: func(name string, n int64) { env.Counter(name).Add(n) }})
+	w, err := o.sink.Open(env.Context(), newEnv(env, o.name))
 	if err != nil {
 		return exec.Instance{}, err
 	}

@@ -63,51 +63,17 @@ func newRun(ctx context.Context, g *graph.Graph, cfg config) (*run, error) {
 			r.roots = append(r.roots, n)
 		}
 	}
-	if err := r.findScript(); err != nil {
+	script, err := g.Script()
+	if err != nil {
 		return nil, err
+	}
+	if script != nil {
+		r.script, r.manual = script, &host.Manual{}
+		r.clock = r.manual
 	}
 	r.ctx, r.cancel = context.WithCancel(ctx)
 	r.c = exec.NewCtx(r.ctx)
 	return r, nil
-}
-
-// findScript finds the script that drives the run, if there is one.
-func (r *run) findScript() error {
-	var first *node
-	for _, n := range r.roots {
-		s, ok := n.Op.(exec.Scripted)
-		if !ok {
-			continue
-		}
-		switch {
-		case first == nil:
-			first, r.script = n, s.Script()
-		case s.Script() != r.script:
-			return fmt.Errorf("%s and %s follow different scripts, whose events have no order among them; "+
-				"make both streams of one teststream.Script", first.Name, n.Name)
-		}
-	}
-	if r.script == nil {
-		return nil
-	}
-	for _, n := range r.roots {
-		if _, ok := n.Op.(exec.Scripted); !ok && !bounded(n) {
-			return fmt.Errorf("%s is unbounded and %s follows a script, which starts when all other sources have ended; "+
-				"script both, or read a bounded source", n.Name, first.Name)
-		}
-	}
-	r.manual = &host.Manual{}
-	r.clock = r.manual
-	return nil
-}
-
-func bounded(n *node) bool {
-	for _, c := range n.Outputs {
-		if !c.Bounded {
-			return false
-		}
-	}
-	return true
 }
 
 // start makes the instances, consumers before what feeds them, and gives the

@@ -26,7 +26,6 @@ type Job struct {
 	clock  host.Clock
 	manual *host.Manual // the clock of a script
 	script *exec.Script
-	start  exec.Time
 	parent context.Context // of the caller
 	ctx    context.Context
 	cancel context.CancelCauseFunc

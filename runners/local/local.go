@@ -67,8 +67,8 @@ func configure(opts []Option) (config, error) {
 		}
 	}
 	switch {
-	case c.workers < 1 || c.workers > maxWorkers:
-		return c, fmt.Errorf("local: %d workers; want 1 to %d", c.workers, maxWorkers)
+	case c.workers < 1 || c.workers > exec.KeyGroups: // more would own none
+		return c, fmt.Errorf("local: %d workers; want 1 to %d", c.workers, exec.KeyGroups)
 	case c.batch < 1 || c.queue < 1:
 		return c, fmt.Errorf("local: batches of %d elements and queues of %d batches; want at least 1 of both", c.batch, c.queue)
 	case c.log == nil:
@@ -76,9 +76,6 @@ func configure(opts []Option) (config, error) {
 	}
 	return c, nil
 }
-
-// maxWorkers is the number of key groups: more workers would own none.
-const maxWorkers = 128
 
 // Run runs p until its sources end or ctx is done, and returns what it did. Once
 // the run has started the result is there, as far as the run came, also beside
@@ -122,11 +119,11 @@ func Start(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*Job, error)
 		return nil, err
 	}
 	g := pcoll.Graph(p)
-	script, err := scriptOf(g)
+	script, err := g.Script()
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("local: pipeline %q: %w", p.Name(), err)
 	}
-	j := &Job{name: p.Name(), graph: g, script: script, clock: host.Wall{}, start: host.Wall{}.Now()}
+	j := &Job{name: p.Name(), graph: g, script: script, clock: host.Wall{}}
 	if script != nil {
 		j.manual = &host.Manual{}
 		j.clock = j.manual

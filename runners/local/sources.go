@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/exec"
-	"github.com/penstock-dev/penstock/internal/graph"
 	"github.com/penstock-dev/penstock/internal/host"
 )
 
@@ -64,27 +63,6 @@ func (j *Job) list(root int32, s exec.Splitter) (splits []exec.Split, err error)
 		return nil, c.Err
 	}
 	return splits, err
-}
-
-// scriptOf returns the script that drives the graph's roots, or nil.
-func scriptOf(g *graph.Graph) (script *exec.Script, err error) {
-	var name string
-	for _, n := range g.Nodes {
-		s, ok := n.Op.(exec.Scripted)
-		switch {
-		case !ok:
-		case script == nil:
-			script, name = s.Script(), n.Name
-		case script != s.Script():
-			return nil, fmt.Errorf("local: %s and %s are TestStreams of two scripts; make them views of one, so that their events have an order", name, n.Name)
-		}
-	}
-	for _, n := range g.Nodes {
-		if _, ok := n.Op.(exec.Scripted); script != nil && len(n.Inputs) == 0 && !ok && !n.Outputs[0].Bounded {
-			return nil, fmt.Errorf("local: %s is unbounded and cannot be read whole before the script of %s begins", n.Name, name)
-		}
-	}
-	return script, nil
 }
 
 // play sends the events of the script, each when the one before has passed through all tasks.

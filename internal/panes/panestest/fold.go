@@ -22,24 +22,6 @@ func (Int64s) Decode(src []byte) (int64, []byte, error) {
 	return v, src[n:], nil
 }
 
-// Strings encodes a string with its length before it.
-type Strings struct{}
-
-// Append appends v.
-func (Strings) Append(dst []byte, v string) ([]byte, error) {
-	return append(binary.AppendUvarint(dst, uint64(len(v))), v...), nil
-}
-
-// Decode reads a string.
-func (Strings) Decode(src []byte) (string, []byte, error) {
-	n, k := binary.Uvarint(src)
-	if k <= 0 || n > uint64(len(src)-k) {
-		return "", nil, errors.New("panestest: string is cut off")
-	}
-	src = src[k:]
-	return string(src[:n]), src[n:], nil
-}
-
 // Lists encodes a slice with its length before it.
 type Lists[V any] struct{ Elem coders.Coder[V] }
 

@@ -152,9 +152,7 @@ func readAll[T any](t *testing.T, src connector.Source[T], s connector.Split, si
 	b := connector.NewBatch[T](size)
 	for {
 		st := r.next(t, b)
-		for i, v := range b.Values {
-			rows = append(rows, row{fmt.Sprintf("%+v", v), b.Times[i]})
-		}
+		rows = appendRows(rows, b)
 		if st == connector.Ended {
 			break
 		}
@@ -162,6 +160,13 @@ func readAll[T any](t *testing.T, src connector.Source[T], s connector.Split, si
 	b.Reset()
 	if st, err := r.Read(b); err != nil || st != connector.Ended || len(b.Values) > 0 {
 		t.Errorf("split %s: Read after the end gives status %d, %d rows, error %v; want Ended and nothing", s.ID, st, len(b.Values), err)
+	}
+	return rows
+}
+
+func appendRows[T any](rows []row, b *connector.Batch[T]) []row {
+	for i, v := range b.Values {
+		rows = append(rows, row{fmt.Sprintf("%+v", v), b.Times[i]})
 	}
 	return rows
 }
@@ -185,18 +190,14 @@ func resume[T any](t *testing.T, src connector.Source[T], s connector.Split, wan
 		var got []row
 		for len(got) < stop {
 			r.next(t, b)
-			for i, v := range b.Values {
-				got = append(got, row{fmt.Sprintf("%+v", v), b.Times[i]})
-			}
+			got = appendRows(got, b)
 		}
 		pos := slices.Clone(r.Position())
 		closing(t, r)
 		r = open(t, src, s, pos)
 		for {
 			st := r.next(t, b)
-			for i, v := range b.Values {
-				got = append(got, row{fmt.Sprintf("%+v", v), b.Times[i]})
-			}
+			got = appendRows(got, b)
 			if st == connector.Ended {
 				break
 			}

@@ -8,7 +8,6 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/modeltest"
 	"github.com/penstock-dev/penstock/pcoll"
 	"github.com/penstock-dev/penstock/runners/local/internal/sim"
@@ -17,11 +16,6 @@ import (
 // simulated returns the simulator as a runner of models.
 func simulated(c sim.Config) modeltest.Runner {
 	return modeltest.Runner{Name: fmt.Sprintf("sim%+v", c), Run: func(ctx context.Context, p *pcoll.Pipeline) (*pcoll.Result, error) {
-		for _, n := range pcoll.Graph(p).Nodes {
-			if s, ok := n.Op.(exec.Scripted); ok {
-				c.Script = s.Script()
-			}
-		}
 		return sim.Run(ctx, p, c)
 	}}
 }

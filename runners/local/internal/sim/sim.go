@@ -27,7 +27,6 @@ type Config struct {
 	QueueBatches int // 0: the default of production
 	NoLift       bool
 	General      bool // general forms only
-	Script       *exec.Script
 }
 
 // Run runs p to its end.
@@ -36,10 +35,14 @@ func Run(ctx context.Context, p *pcoll.Pipeline, c Config) (*pcoll.Result, error
 		return nil, err
 	}
 	g := pcoll.Graph(p)
-	s := &sim{rng: rand.New(rand.NewPCG(c.Seed, 1)), clock: &host.Manual{}, script: c.Script}
+	script, err := g.Script()
+	if err != nil {
+		return nil, err
+	}
+	s := &sim{rng: rand.New(rand.NewPCG(c.Seed, 1)), clock: &host.Manual{}, script: script}
 	pl := plan.New(g, plan.Options{Workers: c.Workers, NoLift: c.NoLift})
 	eng, err := engine.New(pl, engine.Options{Clock: s.clock, Context: ctx, Log: slog.New(slog.DiscardHandler), Aligned: !c.General,
-		Scripted: c.Script != nil, QueueBatches: c.QueueBatches, BatchRows: c.BatchRows, OnTurn: func(int) { s.acks++ }})
+		Scripted: script != nil, QueueBatches: c.QueueBatches, BatchRows: c.BatchRows, OnTurn: func(int) { s.acks++ }})
 	if err != nil {
 		return nil, err
 	}
