@@ -78,6 +78,9 @@ func EmitTo[T any](down exec.Input[T], n *exec.Counter) Emit[T] {
 	}
 }
 
+// GroupValues returns the values of g, which must not be changed.
+func GroupValues[V any](g Group[V]) []V { return g.vals }
+
 // A Builder adds one transform to a pipeline.
 type Builder struct {
 	p      *Pipeline
@@ -242,10 +245,11 @@ type assignOp[T any] struct{ fn strategy.WindowFn }
 
 func (o assignOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	down, n, none := outs[0].(exec.Input[T]), env.Counter(exec.Emitted(0)), env.Counter(exec.NoWindow)
+	fn := strategy.ForWorker(o.fn)
 	var buf []exec.Window
 	return exec.Instance{In: []any{exec.Input[T](func(c *exec.Ctx, v T) {
 		w := c.Window
-		buf = o.fn.Assign(buf[:0], c.Time)
+		buf = fn.Assign(buf[:0], c.Time)
 		n.N += int64(len(buf))
 		if len(buf) == 0 {
 			none.N++
@@ -263,7 +267,7 @@ func To[T any](b *Builder, like *graph.Collection) PCollection[T] {
 	b.settle()
 	c := b.p.g.NewCollection(reflect.TypeFor[T](), exec.NewEdge[T]())
 	if like != nil {
-		c.Strategy, c.Pending, c.Bounded = like.Strategy, like.Pending, like.Bounded
+		c.Strategy, c.Pending, c.Bounded, c.Retracts = like.Strategy, like.Pending, like.Bounded, like.Retracts
 	}
 	b.node.Outputs = append(b.node.Outputs, c)
 	if b.bad {

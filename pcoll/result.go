@@ -17,7 +17,7 @@ type Result struct {
 // A TransformResult says what one transform did, summed over workers.
 type TransformResult struct {
 	Name          string
-	Elements      int64 // that entered it; of a source: that it emitted
+	Elements      int64 // that entered it, side inputs aside; of a source: that it emitted
 	DroppedLate   int64 // (element, window) pairs dropped because the window had expired
 	DroppedClosed int64 // dropped because the window's trigger had finished
 	Watermark     Time  // output watermark when the run ended
@@ -113,7 +113,9 @@ func newTransformResult(n *graph.Node, c Counted, emitted map[*graph.Collection]
 	elements, ok := c.Counters[exec.Elements]
 	if !ok {
 		for _, in := range n.Inputs {
-			elements += emitted[in.Col]
+			if in.Side == nil {
+				elements += emitted[in.Col]
+			}
 		}
 	}
 	t.Elements = elements

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/penstock-dev/penstock/coders"
+	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
 	"github.com/penstock-dev/penstock/internal/strategy"
 	"github.com/penstock-dev/penstock/pcoll"
@@ -60,57 +61,84 @@ func CombinePerKeyWithLate[K comparable, In, Acc, Out any](in pcoll.PCollection[
 func group[K comparable, V, Acc, Out any](b *pcoll.Builder, in pcoll.PCollection[pcoll.KV[K, V]], c combine.Combiner[V, Acc, Out], late bool) (
 	pcoll.PCollection[pcoll.KV[K, Out]], pcoll.PCollection[pcoll.KV[K, V]]) {
 	like := pcoll.From(b, in)
-	s := like.Strategy
-	a := &aggregate[K, V, Acc, Out]{strategy: s, assign: like.Pending, comb: c, late: late}
 	_, gathers := any(c).(gather[V])
-	a.lift = !gathers // gathering makes nothing smaller
-	if !b.Bad() {
-		checkWindowing(b, like)
-		describe(b, a)
-	}
-
-	out := pcoll.To[pcoll.KV[K, Out]](b, &graph.Collection{Strategy: s.Continued(), Bounded: like.Bounded})
-	var dropped pcoll.PCollection[pcoll.KV[K, V]]
-	if late {
-		dropped = pcoll.To[pcoll.KV[K, V]](b, pcoll.Unwindowed(like.Bounded))
-	}
-	if b.Bad() {
-		return out, dropped
-	}
-	n, hash := b.Node(), a.key.Hash
-	n.Structure, n.Strategy, n.KeyCoder, n.AccCoder = graph.CombinePerKey, s, a.key, a.acc
+	g := grouping[K, V, Acc, Out]{strategy: like.Strategy, assign: like.Pending, comb: c, late: late, structure: graph.CombinePerKey}
 	if gathers {
-		n.Structure = graph.GroupByKey
+		g.structure = graph.GroupByKey
 	}
-	n.Inputs[0].Exchange = graph.Keyed
-	n.Inputs[0].Route = func(e pcoll.KV[K, V]) uint64 { return hash(e.Key) }
-	b.Add(a)
+	if !b.Bad() {
+		checkWindowing(b, like, late)
+	}
+	if like.Strategy.Mode == strategy.Retracting {
+		return groupRetracting(b, like, g)
+	}
+	g.describe(b)
+	out, dropped := g.outputs(b, like, false)
+	_, gathersMany := any(c).(interface{ gathersMany() })
+	g.add(b, &aggregate[K, V, Acc, Out]{g, !gathers && !gathersMany}) // gathering makes nothing smaller
 	return out, dropped
 }
 
-// describe finds coders and copier of the aggregation, or says why there are none.
-func describe[K comparable, V, Acc, Out any](b *pcoll.Builder, a *aggregate[K, V, Acc, Out]) {
-	err := combine.CheckOf(a.comb)
+// grouping is what every operator of a grouping knows.
+type grouping[K comparable, V, Acc, Out any] struct {
+	strategy  *strategy.Strategy
+	assign    bool // windows are still to be assigned
+	key       *coders.Key[K]
+	acc       coders.Coder[Acc]
+	comb      combine.Combiner[V, Acc, Out]
+	copy      func(Acc) Acc // nil: assignment copies an accumulator
+	late      bool          // the second output takes what is dropped
+	structure graph.Structure
+}
+
+// describe finds coders and copier of the grouping, or says why there are none.
+func (g *grouping[K, V, Acc, Out]) describe(b *pcoll.Builder) {
+	if b.Bad() {
+		return
+	}
+	err := combine.CheckOf(g.comb)
 	if err == nil {
-		a.key, err = coders.ForKey[K]()
+		g.key, err = coders.ForKey[K]()
 	}
 	if err == nil { // values travel to the worker that owns the key
 		_, err = coders.For[V]()
 	}
 	if err == nil {
-		a.acc, err = combine.CoderOf(a.comb)
+		g.acc, err = combine.CoderOf(g.comb)
 	}
 	if err == nil {
-		a.copy, err = combine.CopierOf(a.comb)
+		g.copy, err = combine.CopierOf(g.comb)
 	}
 	if err != nil {
 		b.Errorf("%w", err)
 	}
 }
 
-// checkWindowing reports groupings that would never give a result, or drop data
-// that nobody said may be dropped.
-func checkWindowing(b *pcoll.Builder, like *graph.Collection) {
+// outputs adds the outputs of the grouping.
+func (g *grouping[K, V, Acc, Out]) outputs(b *pcoll.Builder, like *graph.Collection, retracts bool) (
+	out pcoll.PCollection[pcoll.KV[K, Out]], dropped pcoll.PCollection[pcoll.KV[K, V]]) {
+	out = pcoll.To[pcoll.KV[K, Out]](b, &graph.Collection{Strategy: g.strategy.Continued(), Bounded: like.Bounded, Retracts: retracts})
+	if g.late {
+		dropped = pcoll.To[pcoll.KV[K, V]](b, pcoll.Unwindowed(like.Bounded))
+	}
+	return out, dropped
+}
+
+// add ends the transform with op.
+func (g *grouping[K, V, Acc, Out]) add(b *pcoll.Builder, op exec.Op) {
+	if b.Bad() {
+		return
+	}
+	n, hash := b.Node(), g.key.Hash
+	n.Structure, n.Strategy, n.KeyCoder, n.AccCoder = g.structure, g.strategy, g.key, g.acc
+	n.Inputs[0].Exchange = graph.Keyed
+	n.Inputs[0].Route = func(e pcoll.KV[K, V]) uint64 { return hash(e.Key) }
+	b.Add(op)
+}
+
+// checkWindowing reports groupings that would never give a result, drop data
+// that nobody said may be dropped, or count withdrawals as elements.
+func checkWindowing(b *pcoll.Builder, like *graph.Collection, late bool) {
 	s := like.Strategy
 	atEnd := s.Trigger.Kind == strategy.OnDefault || (s.Trigger.Kind == strategy.OnWatermark && s.Trigger.Early() == nil)
 	switch {
@@ -121,6 +149,7 @@ func checkWindowing(b *pcoll.Builder, like *graph.Collection) {
 		b.Errorf("trigger %v may finish, and its window drops what comes after that; "+
 			"wrap it in triggers.Repeatedly, give AfterWatermark a Late trigger, or accept the loss with windowing.AllowUnsafeTrigger()", s.Trigger)
 	}
+	checkWithdrawals(b, like, late)
 }
 
 // gather is the combiner of GroupByKey. Groups share memory with the

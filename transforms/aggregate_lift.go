@@ -103,7 +103,7 @@ const (
 func (h *combineHalf[K, V, Acc, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	x := &combining[K, V, Acc, Out]{aggregate: h.aggregate, op: env.Op(), n: env.Counter(exec.Elements), none: env.Counter(exec.NoWindow),
 		down: outs[0].(exec.Input[partial[K, Acc]]), raw: outs[1].(exec.Input[pcoll.KV[K, V]]),
-		wm: exec.MinTime, held: table.NewWindows[K, held[Acc]](h.key, nil)}
+		fn: strategy.ForWorker(h.strategy.Fn), wm: exec.MinTime, held: table.NewWindows[K, held[Acc]](h.key, nil)}
 	env.Keep("watermark", (*mark)(&x.wm))
 	x.fixed, _ = h.strategy.Fn.(strategy.FixedWindows)
 	x.one = h.assign && x.fixed.Size > 0
@@ -145,6 +145,7 @@ type combining[K comparable, V, Acc, Out any] struct {
 	none  *exec.Counter // elements in no window
 	down  exec.Input[partial[K, Acc]]
 	raw   exec.Input[pcoll.KV[K, V]]
+	fn    strategy.WindowFn // of this worker
 	fixed strategy.FixedWindows
 	one   bool // windows are fixed and still to be assigned
 	buf   []exec.Window
@@ -177,7 +178,7 @@ func (x *combining[K, V, Acc, Out]) element(c *exec.Ctx, e pcoll.KV[K, V]) {
 		}
 		x.add(c, e)
 	default:
-		x.buf = x.strategy.Fn.Assign(x.buf[:0], c.Time)
+		x.buf = x.fn.Assign(x.buf[:0], c.Time)
 		if len(x.buf) == 0 {
 			x.none.N++
 		}

@@ -1,12 +1,9 @@
 package transforms
 
 import (
-	"github.com/penstock-dev/penstock/coders"
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/panes"
-	"github.com/penstock-dev/penstock/internal/strategy"
 	"github.com/penstock-dev/penstock/pcoll"
-	"github.com/penstock-dev/penstock/transforms/combine"
 )
 
 // aggregate is the operator of every grouping. It groups elements by key and
@@ -14,14 +11,8 @@ import (
 // What the panes are is decided in internal/panes; this operator only lets
 // elements in and results out.
 type aggregate[K comparable, V, Acc, Out any] struct {
-	strategy *strategy.Strategy
-	assign   bool // windows are still to be assigned
-	key      *coders.Key[K]
-	acc      coders.Coder[Acc]
-	comb     combine.Combiner[V, Acc, Out]
-	copy     func(Acc) Acc // nil: assignment copies an accumulator
-	late     bool          // the second output takes what is dropped
-	lift     bool          // combining before the exchange makes sense
+	grouping[K, V, Acc, Out]
+	lift bool // combining before the exchange makes sense
 }
 
 // New makes the operator's instance: both outputs, one input of KV[K, V].
@@ -82,16 +73,21 @@ func (a *aggregate[K, V, Acc, Out]) config(env exec.Env, outs []any) panes.Confi
 			down(c, pcoll.KV[K, Out]{Key: k, Value: a.comb.Extract(acc)})
 		}}
 	if a.late {
-		late, n := outs[1].(exec.Input[pcoll.KV[K, V]]), env.Counter(exec.Emitted(1))
-		cfg.Drop = func(c *exec.Ctx, k K, v V, _ bool) {
-			// The late collection is in the global window: in the dropped one the
-			// next grouping would drop it again.
-			w, p, kind := c.Window, c.Pane, c.Kind
-			c.Window, c.Pane, c.Kind = exec.Global, exec.NoFiring, exec.Insert
-			n.N++
-			late(c, pcoll.KV[K, V]{Key: k, Value: v})
-			c.Window, c.Pane, c.Kind = w, p, kind
-		}
+		cfg.Drop = dropTo[K, V](env, outs)
 	}
 	return cfg
+}
+
+// dropTo returns what sends dropped elements to the second output.
+func dropTo[K comparable, V any](env exec.Env, outs []any) func(c *exec.Ctx, k K, v V, closed bool) {
+	late, n := outs[1].(exec.Input[pcoll.KV[K, V]]), env.Counter(exec.Emitted(1))
+	return func(c *exec.Ctx, k K, v V, _ bool) {
+		// The late collection is in the global window: in the dropped one the
+		// next grouping would drop it again.
+		w, p, kind := c.Window, c.Pane, c.Kind
+		c.Window, c.Pane, c.Kind = exec.Global, exec.NoFiring, exec.Insert
+		n.N++
+		late(c, pcoll.KV[K, V]{Key: k, Value: v})
+		c.Window, c.Pane, c.Kind = w, p, kind
+	}
 }

@@ -23,7 +23,11 @@ func FlattenAll[T any](p *pcoll.Pipeline, ins []pcoll.PCollection[T], opts ...pc
 	if len(ins) == 0 {
 		return CreateFrom[T](p, nil, opts...)
 	}
-	b := pcoll.NewBuilder(p, "Flatten", opts...)
+	return flatten(pcoll.NewBuilder(p, "Flatten", opts...), ins)
+}
+
+// flatten adds the node of a Flatten of at least one collection.
+func flatten[T any](b *pcoll.Builder, ins []pcoll.PCollection[T]) pcoll.PCollection[T] {
 	cols := make([]*graph.Collection, len(ins))
 	assign := false
 	for i, in := range ins {
@@ -48,7 +52,7 @@ func FlattenAll[T any](p *pcoll.Pipeline, ins []pcoll.PCollection[T], opts ...pc
 				b.Errorf("input %d cannot be joined with input 0: %w; apply windowing.Into to make them the same", i, err)
 			}
 		}
-		like.Bounded = like.Bounded && cols[i].Bounded
+		like.Bounded, like.Retracts = like.Bounded && cols[i].Bounded, like.Retracts || cols[i].Retracts
 	}
 	out := pcoll.To[T](b, like)
 	b.Node().Structure = graph.Flatten

@@ -70,58 +70,23 @@ type outputField interface {
 	bind(down any, n *exec.Counter)
 }
 
-// declareOutputs adds the Output fields of fn to the outputs of b and returns
-// where they are. It is the only reflection over a DoFn's fields, and happens
-// while the pipeline is built.
-func declareOutputs(b *pcoll.Builder, fn any, like *graph.Collection) (fields [][]int) {
-	v := reflect.ValueOf(fn)
-	byPointer := v.Kind() == reflect.Pointer
-	if byPointer {
-		v = v.Elem()
+// declareOutputs adds the Output fields of fn to the outputs of b.
+func declareOutputs(b *pcoll.Builder, fn any, fields boundFields, like *graph.Collection) {
+	if len(fields[outputFields]) == 0 {
+		return
 	}
-	if v.Kind() != reflect.Struct {
-		return nil
+	for _, f := range fieldsAt[outputField](fields, outputFields, reflect.ValueOf(fn).Elem()) {
+		f.declare(b, like)
 	}
-	for _, f := range reflect.VisibleFields(v.Type()) {
-		pointer := f.Type.Kind() == reflect.Pointer && f.Type.Implements(outputType)
-		if !pointer && !reflect.PointerTo(f.Type).Implements(outputType) {
-			continue
-		}
-		name := v.Type().String() + "." + f.Name
-		switch {
-		case pointer:
-			b.Errorf("%s is a %v; make the field a %v, not a pointer", name, f.Type, f.Type.Elem())
-		case !f.IsExported():
-			b.Errorf("%s is an output and must be exported", name)
-		case !byPointer:
-			b.Errorf("%s is an output, which cannot be bound in a copy; give ParDo a pointer, &%v{…}", name, v.Type())
-		case throughPointer(v.Type(), f.Index):
-			b.Errorf("%s is an output behind an embedded pointer, which workers would share; embed the struct itself", name)
-		default:
-			fields = append(fields, f.Index)
-		}
-	}
-	for _, at := range fields {
-		v.FieldByIndex(at).Addr().Interface().(outputField).declare(b, like)
-	}
-	return fields
 }
 
-var outputType = reflect.TypeFor[outputField]()
-
-// throughPointer reports whether the way to a field leads through a pointer.
-func throughPointer(t reflect.Type, index []int) bool {
-	for _, i := range index[:len(index)-1] {
-		if t = t.Field(i).Type; t.Kind() == reflect.Pointer {
-			return true
-		}
+// bindOutputs binds the output fields of a worker's copy to outs from number
+// first on; those before are the function's own.
+func bindOutputs(worker reflect.Value, fields boundFields, env exec.Env, outs []any, first int) {
+	if len(fields[outputFields]) == 0 {
+		return
 	}
-	return false
-}
-
-// bindOutputs binds the output fields of a worker's copy.
-func bindOutputs(copied reflect.Value, fields [][]int, env exec.Env, downs []any) {
-	for i, at := range fields {
-		copied.FieldByIndex(at).Addr().Interface().(outputField).bind(downs[i], env.Counter(exec.Emitted(i+1)))
+	for i, f := range fieldsAt[outputField](fields, outputFields, worker) {
+		f.bind(outs[first+i], env.Counter(exec.Emitted(first+i)))
 	}
 }

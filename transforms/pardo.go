@@ -6,7 +6,9 @@ import (
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
+	"github.com/penstock-dev/penstock/internal/sideinput"
 	"github.com/penstock-dev/penstock/pcoll"
+	"github.com/penstock-dev/penstock/side"
 )
 
 // A DoFn processes elements one by one and emits any number of results.
@@ -14,6 +16,7 @@ import (
 //	type parse struct {
 //		Strict bool                        // exported fields are configuration
 //		Bad    transforms.Output[string]   // a further output
+//		Known  side.Map[string, User]      // a side input: side.AsMap(users)
 //		lines  int                         // unexported fields are scratch
 //	}
 //
@@ -73,7 +76,7 @@ type Teardowner interface {
 
 // ParDo applies fn to each element, once for each of the element's windows, and
 // returns what it emits. fn is a pointer to a struct, or a value without
-// [Output] fields. Options are pcoll.Named and [AllowedSkew].
+// [Output] fields and views of package side. Options are pcoll.Named and [AllowedSkew].
 func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcoll.Option) pcoll.PCollection[Out] {
 	b := pcoll.NewBuilder(in.Pipeline(), "ParDo", opts...)
 	skew := takeSkew(b)
@@ -86,7 +89,11 @@ func ParDo[In, Out any](in pcoll.PCollection[In], fn DoFn[In, Out], opts ...pcol
 	out := pcoll.To[Out](b, like)
 	op := &parDoOp[In, Out]{fn: fn, skew: skew}
 	if usable {
-		op.outputs = declareOutputs(b, fn, like)
+		op.fields = findFields(b, fn, outputFields, sideFields, stateFields, timerFields)
+		refuseState(b, fn, op.fields)
+		op.sides = declareSides(b, like, sidesOf(b, fn, op.fields)...)
+		declareOutputs(b, fn, op.fields, like)
+		refuseFinisher[Out](b, like, fn)
 	}
 	b.Node().Structure = graph.ParDo
 	b.Add(op)
@@ -109,7 +116,6 @@ func checkDoFn(b *pcoll.Builder, fn any) bool {
 // checkMethods reports methods that have the name of a lifecycle method and not
 // its type: they would never be called.
 func checkMethods[Out any](b *pcoll.Builder, fn any) {
-	t := reflect.TypeOf(fn)
 	for _, m := range []struct {
 		name string
 		want reflect.Type
@@ -117,40 +123,64 @@ func checkMethods[Out any](b *pcoll.Builder, fn any) {
 		{"Setup", reflect.TypeFor[Setupper]()}, {"StartBundle", reflect.TypeFor[BundleStarter]()},
 		{"FinishBundle", reflect.TypeFor[BundleFinisher[Out]]()}, {"Teardown", reflect.TypeFor[Teardowner]()},
 	} {
-		if got, ok := t.MethodByName(m.name); ok && !t.Implements(m.want) {
-			b.Errorf("%T.%s is a %v, which is not called; want %s%s", fn, m.name, reflect.ValueOf(fn).Method(got.Index).Type(),
-				m.name, m.want.Method(0).Type.String()[len("func"):])
-		}
+		checkMethod(b, fn, m.name, m.want)
+	}
+}
+
+// checkMethod reports a method of that name that is not the one of the interface want.
+func checkMethod(b *pcoll.Builder, fn any, name string, want reflect.Type) {
+	t := reflect.TypeOf(fn)
+	if got, ok := t.MethodByName(name); ok && !t.Implements(want) {
+		b.Errorf("%T.%s is a %v, which is not called; want %s%s", fn, name, reflect.ValueOf(fn).Method(got.Index).Type(),
+			name, want.Method(0).Type.String()[len("func"):])
 	}
 }
 
 // parDoOp runs a DoFn.
 type parDoOp[In, Out any] struct {
-	fn      DoFn[In, Out]
-	skew    int64
-	outputs [][]int // fields that are further outputs, in their order
+	fn     DoFn[In, Out]
+	skew   int64
+	fields boundFields
+	sides  *sideInputs // nil without
 }
 
 func (o *parDoOp[In, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
-	d := &doing[In, Out]{fn: o.fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, o.skew),
-		emit: pcoll.EmitTo(outs[0].(exec.Input[Out]), env.Counter(exec.Emitted(0)))}
-	if v := reflect.ValueOf(o.fn); v.Kind() == reflect.Pointer {
-		worker := reflect.New(v.Type().Elem())
-		worker.Elem().Set(v.Elem())
-		d.fn = worker.Interface().(DoFn[In, Out])
-		bindOutputs(worker.Elem(), o.outputs, env, outs[1:])
-	}
-	d.start, _ = d.fn.(BundleStarter)
-	d.end, _ = d.fn.(BundleFinisher[Out])
+	d, worker := newDoing(env, o.fn, o.skew, outs[0])
+	bindOutputs(worker, o.fields, env, outs, 1)
 	d.process = d.kernel()
 	inst := exec.Instance{In: []any{d.process}, Close: d.close}
 	if d.start != nil || d.end != nil {
 		inst.In[0], inst.Turn = exec.Input[In](d.inBundle), d.turn
 	}
+	if o.sides != nil {
+		cfg := sideinput.Config[In]{Next: d.process}
+		if inst.Turn != nil {
+			cfg.Begin = d.begin
+		}
+		gate := gateOf(env, o.sides, cfg)
+		bindSides(gate, fieldsAt[side.Bindable](o.fields, sideFields, worker)...)
+		inst = behind(gate, inst)
+	}
 	if err := d.setup(env); err != nil {
 		return exec.Instance{}, err
 	}
 	return inst, nil
+}
+
+// newDoing makes a worker's copy of fn. The struct that it is, if it is one by
+// pointer, is returned for its fields to be bound.
+func newDoing[In, Out any](env exec.Env, fn DoFn[In, Out], skew int64, out any) (d *doing[In, Out], worker reflect.Value) {
+	d = &doing[In, Out]{fn: fn, op: env.Op(), n: env.Counter(exec.Elements), pc: pcoll.NewContext(env, skew),
+		emit: pcoll.EmitTo(out.(exec.Input[Out]), env.Counter(exec.Emitted(0)))}
+	if v := reflect.ValueOf(fn); v.Kind() == reflect.Pointer {
+		copied := reflect.New(v.Type().Elem())
+		worker = copied.Elem()
+		worker.Set(v.Elem())
+		d.fn = copied.Interface().(DoFn[In, Out])
+	}
+	d.start, _ = d.fn.(BundleStarter)
+	d.end, _ = d.fn.(BundleFinisher[Out])
+	return d, worker
 }
 
 // doing is a DoFn on one worker.
@@ -205,17 +235,26 @@ func (d *doing[In, Out]) close() error {
 
 // inBundle is process for a DoFn that is told of bundles.
 func (d *doing[In, Out]) inBundle(c *exec.Ctx, e In) {
-	if !d.open {
-		d.open = true
-		c.Op = d.op
-		if d.start != nil {
-			if err := d.start.StartBundle(d.pc.BindFree(c)); err != nil {
-				c.Fail(fmt.Errorf("StartBundle: %w", err))
-				return
-			}
-		}
+	if d.begin(c) {
+		d.process(c, e)
 	}
-	d.process(c, e)
+}
+
+// begin begins a bundle unless one has begun, and reports whether that went well.
+func (d *doing[In, Out]) begin(c *exec.Ctx) bool {
+	if d.open {
+		return true
+	}
+	d.open = true
+	if d.start == nil {
+		return true
+	}
+	c.Op = d.op
+	if err := d.start.StartBundle(d.pc.BindFree(c)); err != nil {
+		c.Fail(fmt.Errorf("StartBundle: %w", err))
+		return false
+	}
+	return true
 }
 
 func (d *doing[In, Out]) turn(c *exec.Ctx) {

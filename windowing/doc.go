@@ -11,6 +11,10 @@
 //		windowing.AllowedLateness(time.Hour),
 //		windowing.Accumulating())
 //
+// [Calendar] makes days, weeks, months and years of a time zone, [SessionsBy]
+// sessions whose gap the element says, [Custom] and [CustomOf] the windows of a
+// function of one's own.
+//
 // Windows take effect at the next grouping (GroupByKey, CombinePerKey and what
 // is made of them). Until then an element is passed on once, however many
 // windows it is in; only a function that can look at its window (a ParDo, a
@@ -28,7 +32,7 @@
 // Without options a window has one pane, when the watermark passes its end, and
 // allows no lateness. What must be said, because a default would be wrong for
 // someone: the lateness, once a trigger is named (0 is an answer); and
-// [Accumulating] or [Discarding], once a window can have more than one pane. An
+// [Accumulating], [Discarding] or [Retracting], once a window can have more than one pane. An
 // on-time pane is fired even when it is empty, a closing pane only when it is
 // not: these are the defaults of Beam's Java SDK.
 //

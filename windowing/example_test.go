@@ -21,7 +21,11 @@ func visits(p *pcoll.Pipeline, seconds ...int64) pcoll.PCollection[int64] {
 // showCounts prints how many elements each window has.
 func showCounts(in pcoll.PCollection[int64]) {
 	transforms.ParDo(transforms.Count(in), describe{})
-	if _, err := direct.Run(context.Background(), in.Pipeline()); err != nil {
+	run(in.Pipeline())
+}
+
+func run(p *pcoll.Pipeline) {
+	if _, err := direct.Run(context.Background(), p); err != nil {
 		fmt.Println(err)
 	}
 }

@@ -8,7 +8,8 @@ import (
 )
 
 // A Fn assigns elements to windows by their event time. It is a value: it
-// prints, and two that do the same are equal under ==. The zero Fn is a mistake.
+// prints, and two that do the same are equal under == (two made by [Custom] if
+// what they were made of is). The zero Fn is a mistake.
 type Fn struct {
 	fn   strategy.WindowFn
 	same bool
@@ -34,7 +35,7 @@ func (f Fn) check() error {
 	case f.bad != "":
 		return fmt.Errorf("%s", f.bad)
 	case f.fn == nil && !f.same:
-		return fmt.Errorf("the window function is the zero Fn; make one with Fixed, Sliding, Sessions or Global, or keep the windows with Same")
+		return fmt.Errorf("the window function is the zero Fn; make one with Fixed, Sliding, Sessions, Calendar, Custom or Global, or keep the windows with Same")
 	}
 	return nil
 }

@@ -13,15 +13,22 @@ import (
 
 // Into puts the elements of in into the windows of fn, and sets how panes fire
 // by its options: those of this package, and pcoll.Named. Times and panes of
-// elements stay as they are.
-func Into[T any](in pcoll.PCollection[T], fn Fn, opts ...pcoll.Option) pcoll.PCollection[T] {
+// elements stay as they are. fn looks at the time of elements (a [Fn]) or at
+// the elements too (a [FnOf] of their type).
+func Into[T any, F Fn | FnOf[T]](in pcoll.PCollection[T], fn F, opts ...pcoll.Option) pcoll.PCollection[T] {
 	b := pcoll.NewBuilder(in.Pipeline(), "Window", opts...)
 	like := pcoll.From(b, in)
-	s, pending := change(b, like, fn)
-	out := pcoll.To[T](b, &graph.Collection{Strategy: s, Pending: pending, Bounded: like.Bounded})
+	op := exec.Op(intoOp[T]{})
+	plain, _ := any(fn).(Fn)
+	of, byElement := any(fn).(FnOf[T])
+	if byElement {
+		plain, op = Fn{fn: of.fn, bad: of.bad}, intoOfOp[T]{of.by}
+	}
+	s, pending := change(b, like, plain)
+	out := pcoll.To[T](b, &graph.Collection{Strategy: s, Pending: pending && !byElement, Bounded: like.Bounded, Retracts: like.Retracts})
 	b.Node().Structure = graph.WindowInto
 	b.Node().Strategy = s
-	b.Add(intoOp[T]{})
+	b.Add(op)
 	return out
 }
 
@@ -41,6 +48,7 @@ func change(b *pcoll.Builder, like *graph.Collection, fn Fn) (*strategy.Strategy
 	} else if !fn.same {
 		global := strategy.WindowFn(strategy.GlobalWindows{})
 		pending = pending || s.Fn != global || fn.fn != global
+		checkRewindow(b, like, fn)
 		s.Fn, s.Merged = fn.fn, false
 	}
 	said := map[string]string{}
@@ -62,6 +70,19 @@ func change(b *pcoll.Builder, like *graph.Collection, fn Fn) (*strategy.Strategy
 	return &s, pending
 }
 
+// checkRewindow reports windows that elements with withdrawals cannot be put into.
+func checkRewindow(b *pcoll.Builder, like *graph.Collection, fn Fn) {
+	switch {
+	case !like.Retracts:
+	case fn.fn.Merging():
+		b.Errorf("%v would merge windows of elements that may be withdrawn, and a withdrawal would have to part them again; "+
+			"put elements into sessions before the first retracting grouping, or use windows that do not merge", fn.fn)
+	case like.Strategy.Combiner != strategy.EndOfWindow:
+		b.Errorf("results stamped %v change their time from pane to pane, so that in %v one could be too late to be withdrawn; "+
+			"use StampedEndOfWindow in front of the grouping before, or keep the windows with Same()", like.Strategy.Combiner, fn.fn)
+	}
+}
+
 // complete reports what the user has to say and did not (Beam's Window.applicableTo).
 func complete(b *pcoll.Builder, s *strategy.Strategy) {
 	custom := s.TriggerSet && s.Trigger.Kind != strategy.OnDefault
@@ -69,7 +90,7 @@ func complete(b *pcoll.Builder, s *strategy.Strategy) {
 	if custom && !global && !s.LatenessSet {
 		b.Errorf("trigger %v needs an explicit lateness; add AllowedLateness(d), where 0 drops what comes after the end of a window", s.Trigger)
 	}
-	if s.ModeSet || onePane(s, global) {
+	if s.ModeSet || s.OnePane() {
 		return
 	}
 	why := fmt.Sprintf("trigger %v", s.Trigger)
@@ -77,20 +98,8 @@ func complete(b *pcoll.Builder, s *strategy.Strategy) {
 		why = fmt.Sprintf("an allowed lateness of %v", time.Duration(s.Lateness)*time.Millisecond)
 	}
 	b.Errorf("with %s a window can have more than one pane; "+
-		"add Accumulating(), for panes that hold everything so far, or Discarding(), for panes that hold what is new", why)
-}
-
-// onePane reports whether no window can have two panes.
-func onePane(s *strategy.Strategy, global bool) bool {
-	switch s.Trigger.Kind {
-	case strategy.OnDefault:
-		return global || s.Lateness == 0
-	case strategy.OnNever:
-		return true
-	case strategy.OnWatermark:
-		return s.Trigger.Early() == nil && s.Trigger.Late() == nil
-	}
-	return false
+		"add Accumulating(), for panes that hold everything so far, Discarding(), for panes that hold what is new, "+
+		"or Retracting(), for panes that also take back the one before", why)
 }
 
 // An option is a change of a strategy. Two of one sort contradict each other.
@@ -145,6 +154,22 @@ func AllowedLateness(d time.Duration) pcoll.Option {
 
 // Accumulating makes each pane hold everything that came so far in its window.
 func Accumulating() pcoll.Option { return mode("Accumulating", strategy.Accumulating) }
+
+// Retracting makes each pane hold everything that came so far in its window, and
+// take back what the window said before, so that what follows never counts it twice:
+// the first pane of a key and window is an insert; each later one is an
+// update-before, which is the earlier pane once more, and an update-after, the new
+// one; a window that merges into another, or whose elements were all taken back
+// themselves, ends with a delete. Added up, inserts less withdrawals are the answer of a batch run.
+//
+// Transforms that follow take withdrawals as they come: those that work element
+// by element apply their function to them and pass them on; the function must be
+// deterministic, or the result cannot be found again that is to be taken back.
+// Groupings must be Retracting too, and take the element out. Sinks see the
+// kind of change (pcoll.Context.Kind); one that can only append is refused.
+//
+// It costs, for each key and window, the encoded result of the last pane, until the window expires.
+func Retracting() pcoll.Option { return mode("Retracting", strategy.Retracting) }
 
 // Discarding makes each pane hold only what is new since the last.
 func Discarding() pcoll.Option { return mode("Discarding", strategy.Discarding) }

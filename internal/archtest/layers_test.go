@@ -44,11 +44,15 @@ var layers = []layer{
 	{"windowing", "coders internal/exec internal/graph internal/strategy pcoll triggers", "", pure},
 	{"io/connector", "coders internal/exec internal/graph internal/progress internal/strategy pcoll", "", "runners and connectors meet here: it can need neither"},
 
-	{"state", "coders internal/exec internal/graph internal/strategy internal/table pcoll", "", pure},
-	{"timers", "coders internal/exec internal/graph internal/strategy internal/table pcoll", "", pure},
-	{"side", "coders internal/exec internal/graph internal/strategy internal/table pcoll windowing", "", pure},
+	{"state", "coders internal/exec pcoll transforms/combine", "", pure},
+	{"timers", "internal/exec pcoll", "", pure},
+	{"internal/sideinput", "coders internal/exec internal/graph internal/panes internal/strategy pcoll", "",
+		"what side inputs are made of, without the types that users see"},
+	{"side", "coders internal/exec internal/sideinput pcoll", "", pure},
 	{"transforms/combine", "coders", "", pure},
-	{"transforms", under + " io/connector pcoll state timers side triggers windowing transforms/combine", "",
+	{"transforms/sketch", "coders transforms/combine", "github.com/axiomhq/hyperloglog github.com/DataDog/sketches-go",
+		"sketches are of other modules, and apart so that the core stays free of them"},
+	{"transforms", under + " internal/sideinput io/connector pcoll state timers side triggers windowing transforms/combine", "",
 		"a transform is an operator behind exec's contract: it needs no runner, so each runs it"},
 
 	{"runners/direct/...", under + " internal/host io/connector pcoll runners/direct/...", "", runner},
@@ -75,7 +79,8 @@ var layers = []layer{
 // stdOnly are the packages that need the standard library only, all the way down.
 var stdOnly = []string{
 	"coders", "pcoll", "transforms", "transforms/combine", "windowing", "triggers", "state", "timers", "side", "runners/direct",
-	"io/connector", "internal/exec", "internal/graph", "internal/host", "internal/panes", "internal/progress", "internal/strategy", "internal/table",
+	"io/connector", "internal/exec", "internal/graph", "internal/host", "internal/panes", "internal/progress", "internal/sideinput",
+	"internal/strategy", "internal/table",
 }
 
 // imports lists for each package that is not of the standard library what it imports.

@@ -20,7 +20,8 @@ type Edge interface {
 	Fanout(ins []any) any
 	// Writer returns an Input[T] that packs elements into batches for parts
 	// consumers. route is a func(T) uint64 whose result's key group decides the
-	// consumer, or nil: then whole batches go to the consumers in turn.
+	// consumer, or nil: then whole batches go to the consumers in turn; or
+	// ToAll{}: then every element goes to every consumer.
 	Writer(route any, parts int, out Outlet) Writer
 	// Feeder returns a function that drives batches into in, an Input[T].
 	Feeder(in any) Feeder
@@ -38,6 +39,9 @@ type Edge interface {
 	// Tap wraps in with an observer that sees each element boxed. For tools and tests.
 	Tap(in any, see func(c *Ctx, v any)) any
 }
+
+// ToAll is the route of a broadcast.
+type ToAll struct{}
 
 // A Batch is a run of elements with their times, windows, panes and kinds. Its
 // dynamic type belongs to the Edge that made it.
@@ -164,13 +168,13 @@ func (*edge[T]) Writer(route any, parts int, out Outlet) Writer {
 	for i := range w.bufs {
 		w.bufs[i] = &batch[T]{}
 	}
-	if route == nil {
+	if route == nil || parts == 1 {
 		return Writer{In: Input[T](w.spread), Flush: w.flush}
+	}
+	if _, ok := route.(ToAll); ok {
+		return Writer{In: Input[T](w.broadcast), Flush: w.flush}
 	}
 	r := route.(func(T) uint64)
-	if parts == 1 {
-		return Writer{In: Input[T](w.spread), Flush: w.flush}
-	}
 	return Writer{Flush: w.flush, In: Input[T](func(c *Ctx, v T) {
 		p := OwnerOf(GroupOf(r(v)), parts)
 		b := w.bufs[p]
@@ -193,6 +197,15 @@ func (w *writer[T]) spread(c *Ctx, v T) {
 	if len(b.vals) >= BatchSize {
 		w.send(c, w.turn)
 		w.turn = (w.turn + 1) % len(w.bufs)
+	}
+}
+
+func (w *writer[T]) broadcast(c *Ctx, v T) {
+	for p, b := range w.bufs {
+		b.add(c, v)
+		if len(b.vals) >= BatchSize {
+			w.send(c, p)
+		}
 	}
 }
 

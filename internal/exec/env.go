@@ -58,6 +58,14 @@ type Store interface {
 	Restore(src []byte) error
 }
 
+// A Replicated store is the same on every worker and belongs to no key. Each
+// worker writes all of it with group 0; on every worker what all had written is
+// restored, and restoring what is there already changes nothing.
+type Replicated interface {
+	Store
+	Replicated()
+}
+
 // A Counter counts within one worker. Only that worker changes it; the runner
 // publishes it between turns.
 type Counter struct{ N int64 }
@@ -87,7 +95,7 @@ func (d *Distribution) Update(v int64) {
 // neither. What entered an operator that keeps no Elements is what its inputs'
 // producers emitted; what left one that keeps no Emitted is what entered it.
 const (
-	Elements      = "elements"                 // that entered the operator, or that a root emitted
+	Elements      = "elements"                 // that entered the operator, side inputs aside, or that a root emitted
 	Received      = "received"                 // that came over a keyed exchange
 	DroppedLate   = "droppedDueToLateness"     // the window had expired
 	DroppedClosed = "droppedDueToClosedWindow" // the window's trigger had finished

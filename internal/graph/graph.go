@@ -23,8 +23,11 @@ type Collection struct {
 	// whoever looks at windows assigns them from the element's time.
 	Pending bool
 	Bounded bool
-	From    *Node // producer
-	Out     int   // which output of it
+	// Retracts says that elements may be withdrawals (exec.Kind): results of a
+	// grouping in retracting mode, and whatever follows from them.
+	Retracts bool
+	From     *Node // producer
+	Out      int   // which output of it
 }
 
 // String prints the collection's number, type and windowing.
@@ -39,6 +42,9 @@ func (c *Collection) String() string {
 	if !c.Bounded {
 		s += " unbounded"
 	}
+	if c.Retracts {
+		s += " retracting"
+	}
 	return s
 }
 
@@ -47,15 +53,16 @@ type Exchange uint8
 
 // The kinds of exchange.
 const (
-	Forward Exchange = iota // stay on the worker
-	Keyed                   // to the owner of the key group of Route
-	Spread                  // evenly, batch by batch
-	Gather                  // all to worker 0
+	Forward   Exchange = iota // stay on the worker
+	Keyed                     // to the owner of the key group of Route
+	Spread                    // evenly, batch by batch
+	Gather                    // all to worker 0
+	Broadcast                 // all to every worker
 )
 
 // String returns the name of the exchange.
 func (e Exchange) String() string {
-	return [...]string{"forward", "keyed", "spread", "gather"}[e]
+	return [...]string{"forward", "keyed", "spread", "gather", "broadcast"}[e]
 }
 
 // An Input is a collection that a node consumes.
@@ -63,6 +70,9 @@ type Input struct {
 	Col      *Collection
 	Exchange Exchange
 	Route    any // func(T) uint64, of Keyed
+	// Side is the windowing of a side input, by which main windows are mapped to
+	// its windows; nil of a main input. Elements of a side input are panes.
+	Side *strategy.Strategy
 }
 
 // Structure says what a node means, for what must look into nodes: planners,
@@ -80,6 +90,7 @@ const (
 	Flatten
 	Reshuffle
 	ParDo
+	StatefulParDo
 )
 
 // A Node is a transform applied to collections.

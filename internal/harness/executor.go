@@ -369,8 +369,10 @@ func (x *executor) counts(g *graph.Graph) error {
 	})
 	for i, o := range x.ops {
 		want := int64(0)
-		for _, f := range o.ins {
-			want += f.op.sent[f.out]
+		for j, f := range o.ins {
+			if o.node.Inputs[j].Side == nil { // side inputs do not count
+				want += f.op.sent[f.out]
+			}
 		}
 		if len(o.ins) == 0 {
 			want = o.sent[0]

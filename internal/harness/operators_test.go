@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -92,6 +93,9 @@ func (f *parDo) Process(c *pcoll.Context, e int64, emit pcoll.Emit[string]) erro
 	return nil
 }
 
+// topics add to the examples, each from a file of its own.
+var topics []func() map[string]func(p *pcoll.Pipeline)
+
 // examples are pipelines that together hold every operator.
 func examples() map[string]func(p *pcoll.Pipeline) {
 	m := map[string]func(p *pcoll.Pipeline){
@@ -109,6 +113,9 @@ func examples() map[string]func(p *pcoll.Pipeline) {
 			passert.That(quietTB{}, in, func([]passert.Element[int]) error { return nil })
 			transforms.Map(in, func(i int) int { return i })
 		},
+	}
+	for _, topic := range topics {
+		maps.Copy(m, topic())
 	}
 	for name, into := range strategies {
 		m["group "+name] = func(p *pcoll.Pipeline) {

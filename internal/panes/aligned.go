@@ -237,7 +237,7 @@ func (a *Aligned[K, V, Acc]) assign(t exec.Time) {
 	switch fn := a.s.Fn.(type) {
 	case strategy.GlobalWindows:
 		a.from, a.to = exec.MinTime, exec.Idle
-	case strategy.FixedWindows:
+	case strategy.FixedWindows, strategy.CalendarWindows:
 		if w := a.windows[0]; w.Contains(t) {
 			a.from, a.to = w.Start, w.End
 		}

@@ -15,6 +15,8 @@ type General[K comparable, V, Acc any] struct {
 	s     *strategy.Strategy
 	env   exec.Env
 	m     *machine
+	fn    strategy.WindowFn // of this worker
+	own   strategy.Merger   // nil where windows merge that overlap
 	drops drops
 
 	// Kept.
@@ -78,7 +80,8 @@ type win[Acc any] struct {
 	trig        []int64
 	panes, late uint32 // emitted, and of those the ones that were not early
 	flags       winFlags
-	acc         Acc // if hasAcc
+	acc         Acc     // if hasAcc
+	ret         *stated // where open and retracting
 }
 
 type winFlags uint16
@@ -97,11 +100,14 @@ const (
 // NewGeneral returns an empty form that keeps its state in env under names that start with name.
 func NewGeneral[K comparable, V, Acc any](env exec.Env, name string, cfg Config[K, V, Acc]) *General[K, V, Acc] {
 	check(cfg.Strategy)
+	if cfg.Strategy.Mode == strategy.Retracting && (cfg.Encode == nil || cfg.Say == nil) {
+		panic("panes: retracting panes need Encode and Say")
+	}
 	g := &General[K, V, Acc]{
 		cfg: cfg, s: cfg.Strategy, env: env, m: newMachine(cfg.Strategy.Trigger, cfg.Strategy.Merging()),
-		drops: newDrops(env), p: newProgress(),
+		fn: strategy.ForWorker(cfg.Strategy.Fn), own: strategy.MergerOf(cfg.Strategy.Fn), drops: newDrops(env), p: newProgress(),
 	}
-	g.keys = table.New(cfg.Key, keyCoder[Acc]{g.m, cfg.Acc})
+	g.keys = table.New(cfg.Key, keyCoder[Acc]{g.m, cfg.Acc, g.s.Mode == strategy.Retracting})
 	env.Keep(name+".time", &g.p)
 	env.Keep(name+".keys", g.keys)
 	return g
@@ -127,6 +133,10 @@ func (g *General[K, V, Acc]) Element(c *exec.Ctx, key K, v V) {
 		}
 		if ks == nil {
 			ks = g.touch(hash, key)
+		}
+		if c.Kind.Withdrawal() {
+			g.takeBack(c, key, ks, v, w)
+			continue
 		}
 		if g.m.merging {
 			g.wait(ks, waiting[V]{v: v, time: c.Time, w: w})
@@ -182,7 +192,7 @@ func (g *General[K, V, Acc]) addPartial(ks *keyState[Acc], x *win[Acc], p Partia
 // windowsOf returns the windows of the element in c; valid until the next call.
 func (g *General[K, V, Acc]) windowsOf(c *exec.Ctx) []exec.Window {
 	if g.cfg.Assign {
-		g.scratch.windows = g.s.Fn.Assign(g.scratch.windows[:0], c.Time)
+		g.scratch.windows = g.fn.Assign(g.scratch.windows[:0], c.Time)
 	} else {
 		g.scratch.windows = append(g.scratch.windows[:0], c.Window)
 	}
@@ -270,6 +280,9 @@ func (g *General[K, V, Acc]) enter(ks *keyState[Acc], w exec.Window) *win[Acc] {
 
 func (g *General[K, V, Acc]) newWin(w exec.Window) win[Acc] {
 	x := win[Acc]{w: w, flags: isOpen}
+	if g.s.Mode == strategy.Retracting {
+		x.ret = &stated{}
+	}
 	if g.m.size > 0 {
 		x.trig = make([]int64, g.m.size)
 	}
@@ -294,6 +307,14 @@ func (g *General[K, V, Acc]) accOf(x *win[Acc]) Acc {
 // added does for a window what n new elements with times from first to last
 // ask for, except folding them in.
 func (g *General[K, V, Acc]) added(ks *keyState[Acc], x *win[Acc], first, last exec.Time, n int64) {
+	if x.ret != nil {
+		x.ret.net += n
+	}
+	g.changed(ks, x, first, last, n)
+}
+
+// changed is what withdrawals have in common with elements.
+func (g *General[K, V, Acc]) changed(ks *keyState[Acc], x *win[Acc], first, last exec.Time, n int64) {
 	x.flags |= isFilled | inBundle
 	g.holdFor(ks, x, first, last)
 	s := g.sight(x, g.bundle.now)

@@ -13,11 +13,12 @@ import (
 const keptFlags = isOpen | isTimed | isFilled | isHeld | isKept | hasAcc
 
 // keyCoder encodes keyState: out, seen, told, the number of windows, and each
-// window as flags, bounds, hold, counts of panes, trigger state and accumulator,
-// where it has them. Numbers are varints.
+// window as flags, bounds, hold, counts of panes, trigger state, accumulator and
+// what it stated, where it has them. Numbers are varints.
 type keyCoder[Acc any] struct {
-	m   *machine
-	acc coders.Coder[Acc]
+	m        *machine
+	acc      coders.Coder[Acc]
+	retracts bool
 }
 
 // Append appends ks.
@@ -49,6 +50,9 @@ func (k keyCoder[Acc]) Append(dst []byte, ks keyState[Acc]) ([]byte, error) {
 				return dst, fmt.Errorf("accumulator of window %v: %w", x.w, err)
 			}
 		}
+		if x.ret != nil {
+			b = appendStated(b, x.ret)
+		}
 	}
 	return b, nil
 }
@@ -77,6 +81,9 @@ func (k keyCoder[Acc]) Decode(src []byte) (ks keyState[Acc], rest []byte, err er
 			if x.acc, r.src, err = k.acc.Decode(r.src); err != nil {
 				return ks, nil, fmt.Errorf("accumulator of window %v: %w", x.w, err)
 			}
+		}
+		if k.retracts && x.flags&isOpen != 0 {
+			x.ret = r.stated()
 		}
 		ks.wins = append(ks.wins, x)
 	}

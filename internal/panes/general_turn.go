@@ -16,6 +16,8 @@ type scratch struct {
 	states  [][]int64
 	own     []int64
 	active  []int
+	gone    []gone
+	into    map[exec.Window]exec.Window // where merging is the user's: what each window merged into
 }
 
 // span is a window that takes part in a merge: open window at of the key, or a
@@ -46,7 +48,9 @@ func (g *General[K, V, Acc]) Turn(c *exec.Ctx) {
 		}
 		ks := g.keys.Find(r.hash, r.key)
 		if ks.head != 0 {
-			g.merge(ks)
+			if !g.mergeAll(c, ks) {
+				break
+			}
 			g.enterAll(c, r.key, ks)
 		}
 		for i := range ks.wins {
@@ -100,13 +104,13 @@ func (g *General[K, V, Acc]) emit(c *exec.Ctx, key K, ks *keyState[Acc], x *win[
 	}
 	pane, emit := nextPane(g.s, x.panes, x.late, g.p.cur > end, ks.out > end, finished, x.flags&isFilled == 0)
 	x.flags &^= isFilled
+	if x.ret != nil {
+		return g.restate(c, key, x, at, pane, emit)
+	}
 	if !emit {
 		return false
 	}
-	x.panes++
-	if pane.Timing != exec.Early {
-		x.late++
-	}
+	x.count(pane)
 	acc := g.accOf(x)
 	if g.cfg.Copy != nil && !finished && g.s.Mode == strategy.Accumulating {
 		acc = g.cfg.Copy(acc)
@@ -120,7 +124,7 @@ func (g *General[K, V, Acc]) close(x *win[Acc]) {
 	x.flags &^= isHeld | isKept
 	g.dropAcc(x)
 	g.m.forget(x.trig)
-	x.panes, x.late, x.flags = 0, 0, 0
+	x.panes, x.late, x.flags, x.ret = 0, 0, 0, nil
 }
 
 func (g *General[K, V, Acc]) dropAcc(x *win[Acc]) {
@@ -131,6 +135,7 @@ func (g *General[K, V, Acc]) dropAcc(x *win[Acc]) {
 
 // enterAll adds the waiting elements of a key to what their windows merged into.
 func (g *General[K, V, Acc]) enterAll(c *exec.Ctx, key K, ks *keyState[Acc]) {
+	g.withdrawMerged(c, key)
 	t := c.Time
 	for n := ks.head; n != 0; {
 		e := &g.bundle.waiting[n-1]
@@ -154,8 +159,11 @@ func (g *General[K, V, Acc]) enterAll(c *exec.Ctx, key K, ks *keyState[Acc]) {
 	ks.head, ks.tail = 0, 0
 }
 
-// target returns the window of g.scratch.groups that holds w.
+// target returns the window that w merged into: the one of g.scratch.groups that holds it.
 func (g *General[K, V, Acc]) target(w exec.Window) exec.Window {
+	if g.own != nil {
+		return g.scratch.into[w]
+	}
 	i, ok := slices.BinarySearchFunc(g.scratch.groups, w, func(x, w exec.Window) int { return cmp.Compare(x.Start, w.Start) })
 	if !ok {
 		i--
@@ -200,9 +208,14 @@ func (g *General[K, V, Acc]) merge(ks *keyState[Acc]) {
 	}
 	g.scratch.spans, g.scratch.groups = spans, groups
 	if merged {
-		ks.wins = slices.DeleteFunc(ks.wins, func(x win[Acc]) bool { return x.flags&isGone != 0 })
-		slices.SortFunc(ks.wins, func(a, b win[Acc]) int { return a.w.Compare(b.w) })
+		g.tidy(ks)
 	}
+}
+
+// tidy removes windows that merged away and puts the others in order.
+func (g *General[K, V, Acc]) tidy(ks *keyState[Acc]) {
+	ks.wins = slices.DeleteFunc(ks.wins, func(x win[Acc]) bool { return x.flags&isGone != 0 })
+	slices.SortFunc(ks.wins, func(a, b win[Acc]) int { return a.w.Compare(b.w) })
 }
 
 // mergeOne is merge where one element waits and at most one open window
@@ -234,7 +247,8 @@ func (g *General[K, V, Acc]) mergeOne(ks *keyState[Acc], w exec.Window) bool {
 func (g *General[K, V, Acc]) widen(ks *keyState[Acc], at int, union exec.Window) {
 	x := &ks.wins[at]
 	g.scratch.own = append(g.scratch.own[:0], x.trig...)
-	if x.w != union {
+	was, moved := x.w, x.w != union
+	if moved {
 		x.w, x.panes, x.late = union, 0, 0
 		x.flags &^= isTimed
 		clear(x.trig)
@@ -248,6 +262,8 @@ func (g *General[K, V, Acc]) widen(ks *keyState[Acc], at int, union exec.Window)
 	g.mergeHolds(ks, x, g.scratch.active)
 	if g.m.finished(x.trig, 0) {
 		g.close(x)
+	} else if moved {
+		g.mergedAway(x, was)
 	}
 	for ; at+1 < len(ks.wins) && ks.wins[at].w.Compare(ks.wins[at+1].w) > 0; at++ {
 		ks.wins[at], ks.wins[at+1] = ks.wins[at+1], ks.wins[at]
@@ -281,6 +297,9 @@ func (g *General[K, V, Acc]) mergeInto(ks *keyState[Acc], union exec.Window, spa
 	}
 	x := &ks.wins[at]
 	x.flags |= isOpen
+	if x.ret == nil && g.s.Mode == strategy.Retracting { // the marker of a window that was closed before
+		x.ret = &stated{}
+	}
 	if g.m.size > 0 {
 		s := g.sight(x, g.bundle.now)
 		g.m.merge(&s, 0, states)
@@ -289,12 +308,19 @@ func (g *General[K, V, Acc]) mergeInto(ks *keyState[Acc], union exec.Window, spa
 		g.mergeHolds(ks, x, active)
 		g.mergeAccs(ks, x, active)
 	}
+	closed := g.m.finished(x.trig, 0)
 	for _, i := range active {
-		if i != at {
-			ks.wins[i].flags = isGone
+		if y := &ks.wins[i]; i != at {
+			if y.ret != nil {
+				x.ret.net += y.ret.net
+			}
+			if !closed { // else nothing takes the place of what y said
+				g.mergedAway(y, y.w)
+			}
+			y.flags, y.ret = isGone, nil
 		}
 	}
-	if g.m.finished(x.trig, 0) { // the marker of a window that was closed before wins
+	if closed { // the marker of a window that was closed before wins
 		g.close(x)
 	}
 	clear(states)

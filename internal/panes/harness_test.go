@@ -62,14 +62,19 @@ type seen struct {
 	pane   exec.Pane
 	values []int64
 	drop   string // why an element was dropped; values holds it
+	kind   exec.Kind
 }
 
 func (s seen) String() string {
 	if s.drop != "" {
 		return fmt.Sprintf("key %d [%d,%d) drop %s %v at %d", s.key, s.w.Start, s.w.End, s.drop, s.values, s.time)
 	}
-	return fmt.Sprintf("key %d [%d,%d) %v at %d %v first=%t last=%t %d/%d", s.key, s.w.Start, s.w.End, s.values, s.time,
+	line := fmt.Sprintf("key %d [%d,%d) %v at %d %v first=%t last=%t %d/%d", s.key, s.w.Start, s.w.End, s.values, s.time,
 		s.pane.Timing, s.pane.First, s.pane.Last, s.pane.Index, s.pane.NonSpeculative)
+	if s.kind != exec.Insert {
+		line += " " + s.kind.String()
+	}
+	return line
 }
 
 // options say how a rig drives its form.
@@ -106,7 +111,7 @@ func (r *rig) instance() (*panestest.Env, testForm) {
 	return env, r.mk(env, testConfig{
 		Strategy: r.s, Assign: !r.opt.exploded, Fold: panestest.Collect[int64]{}, Key: panestest.Int64Keys(),
 		Acc: panestest.Lists[int64]{Elem: panestest.Int64s{}}, Copy: slices.Clone[[]int64],
-		Emit: r.emit,
+		Emit: r.emit, Encode: encodeList, Say: r.say, Retract: takeOut,
 		Drop: func(c *exec.Ctx, key, v int64, closed bool) {
 			r.got = append(r.got, seen{key: key, w: c.Window, time: c.Time, values: []int64{v}, drop: why(closed)})
 		},
@@ -124,7 +129,7 @@ func why(closed bool) string {
 }
 
 func (r *rig) emit(c *exec.Ctx, key int64, acc []int64) {
-	r.got = append(r.got, seen{key, c.Window, c.Time, c.Pane, slices.Sorted(slices.Values(acc)), ""})
+	r.got = append(r.got, seen{key, c.Window, c.Time, c.Pane, slices.Sorted(slices.Values(acc)), "", c.Kind})
 	for i := range acc { // which is ours to spoil
 		acc[i] = -1
 	}
@@ -134,9 +139,42 @@ func (r *rig) emit(c *exec.Ctx, key int64, acc []int64) {
 	}
 }
 
+// say is emit for retracting panes.
+func (r *rig) say(c *exec.Ctx, key int64, said []byte) {
+	values, _, err := listCoder.Decode(said)
+	if err != nil {
+		r.t.Fatalf("%v", err)
+	}
+	r.got = append(r.got, seen{key, c.Window, c.Time, c.Pane, values, "", c.Kind})
+	c.Full = r.opt.full
+}
+
+var listCoder = panestest.Lists[int64]{Elem: panestest.Int64s{}}
+
+// encodeList states the elements in order, so that what means the same is the same.
+func encodeList(acc []int64) ([]byte, error) {
+	return listCoder.Append(nil, slices.Sorted(slices.Values(acc)))
+}
+
+// takeOut removes one v.
+func takeOut(acc []int64, v int64) ([]int64, bool) {
+	i := slices.Index(acc, v)
+	if i < 0 {
+		return acc, false
+	}
+	return slices.Delete(acc, i, i+1), true
+}
+
 // play lets the form see e and returns what it did, in the order of keys and
 // windows; what concerns one of them stays in order.
 func (r *rig) play(e event) []seen {
+	got := r.hear(e)
+	slices.SortStableFunc(got, func(a, b seen) int { return cmp.Or(cmp.Compare(a.key, b.key), a.w.Compare(b.w)) })
+	return got
+}
+
+// hear is play in the order in which things came.
+func (r *rig) hear(e event) []seen {
 	r.got = nil
 	switch e.kind {
 	case 'i':
@@ -154,14 +192,18 @@ func (r *rig) play(e event) []seen {
 	if r.ctx.Err != nil {
 		r.t.Fatalf("%v", r.ctx.Err)
 	}
-	slices.SortStableFunc(r.got, func(a, b seen) int { return cmp.Or(cmp.Compare(a.key, b.key), a.w.Compare(b.w)) })
 	return r.got
 }
 
 func (r *rig) advance() (more bool) {
 	before, c0 := len(r.got), *r.ctx
 	out, more := r.f.Advance(r.ctx, r.wm)
-	fired := len(r.got) - before
+	fired := 0
+	for _, s := range r.got[before:] {
+		if s.kind != exec.UpdateBefore { // which belongs to what follows it
+			fired++
+		}
+	}
 	if r.opt.full && fired > 1 || more && fired == 0 {
 		r.t.Fatalf("Advance fired %d times in one call, more=%t", fired, more)
 	}
@@ -203,7 +245,10 @@ func (r *rig) input(in []elem) {
 	parts := map[at]*Partial[[]int64]{}
 	var order []at
 	for _, e := range in {
-		r.ctx.Time = e.time
+		r.ctx.Time, r.ctx.Kind = e.time, exec.Insert
+		if r.s.Mode == strategy.Retracting && e.v < 0 { // takes -v back
+			r.ctx.Kind, e.v = exec.Delete, -e.v
+		}
 		if !r.opt.exploded {
 			r.f.Element(r.ctx, e.key, e.v)
 			continue
@@ -223,6 +268,7 @@ func (r *rig) input(in []elem) {
 			p.Min, p.Max = min(p.Min, e.time), max(p.Max, e.time)
 		}
 	}
+	r.ctx.Kind = exec.Insert
 	for _, a := range order {
 		r.ctx.Window = a.w
 		r.f.Partial(r.ctx, a.key, *parts[a])

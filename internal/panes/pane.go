@@ -36,9 +36,6 @@ func check(s *strategy.Strategy) {
 	if err := s.Trigger.Check(); err != nil {
 		panic("panes: strategy that was not checked at construction: " + err.Error())
 	}
-	if s.Mode == strategy.Retracting {
-		panic("panes: retracting panes are not implemented; construction must refuse them")
-	}
 }
 
 // drops counts what is dropped.

@@ -44,6 +44,17 @@ type Config[K comparable, V, Acc any] struct {
 	// Emit is called for each pane, with c.Time, c.Window, c.Pane and c.Kind
 	// set to the pane's. The accumulator is the callee's to keep and change.
 	Emit func(c *exec.Ctx, key K, acc Acc)
+	// Of retracting panes, in place of Emit. Encode returns the result of an
+	// accumulator, encoded. Say is called to emit the result that said encodes, or,
+	// where c.Kind is a withdrawal, to take it back; said stays as it is.
+	Encode func(acc Acc) ([]byte, error)
+	Say    func(c *exec.Ctx, key K, said []byte)
+	// Retract undoes an Add of an element equal to v. It returns false if it knows
+	// that acc has none. It is nil where no element is a withdrawal.
+	Retract func(acc Acc, v V) (Acc, bool)
+	// Show prints an element for an error; nil where fmt does.
+	Show func(v V) string
+
 	// Drop is called for each element and window that is dropped, if set:
 	// c.Time is the element's, c.Window the window. closed says that the
 	// window's trigger had finished; otherwise the window had expired. The form

@@ -292,7 +292,7 @@ func FuzzDecode(f *testing.F) {
 		Trigger: trigger(strategy.OnWatermark, delay(3), delay(5))}
 	lists := panestest.Lists[int64]{Elem: panestest.Int64s{}}
 	cfg := testConfig{Strategy: s, Assign: true, Fold: panestest.Collect[int64]{}, Key: panestest.Int64Keys(), Acc: lists}
-	g := keyCoder[[]int64]{newMachine(s.Trigger, false), lists}
+	g := keyCoder[[]int64]{newMachine(s.Trigger, false), lists, false}
 	for _, x := range []winFlags{isOpen, isOpen | isTimed | isFilled | isHeld | isKept | hasAcc, 0} {
 		ks := keyState[[]int64]{out: 5, seen: 7, wins: []win[[]int64]{{w: exec.Window{Start: 1, End: 10}, hold: 3,
 			trig: make([]int64, g.m.size), panes: 3, late: 1, flags: x, acc: []int64{1, 2}}}}

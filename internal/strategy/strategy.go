@@ -71,6 +71,20 @@ func Default() *Strategy { return &Strategy{Fn: GlobalWindows{}, Trigger: &Trigg
 // Merging reports whether windows of one key may still merge.
 func (s *Strategy) Merging() bool { return s.Fn.Merging() && !s.Merged }
 
+// OnePane reports whether no window can have two panes: it fires once, when it
+// ends or expires, and nothing can come after that.
+func (s *Strategy) OnePane() bool {
+	switch s.Trigger.Kind {
+	case OnDefault:
+		return s.Lateness == 0 || s.Fn == WindowFn(GlobalWindows{})
+	case OnNever:
+		return true
+	case OnWatermark:
+		return s.Trigger.Early() == nil && s.Trigger.Late() == nil
+	}
+	return false
+}
+
 // Expiry returns the last watermark at which w accepts elements: its maximum
 // timestamp plus the allowed lateness, at most the end of the global window.
 // An element is droppable iff Expiry is strictly before the input watermark.

@@ -18,6 +18,24 @@ type WindowFn interface {
 	Compatible(WindowFn) bool
 }
 
+// ForWorker returns the function as one worker uses it, which may remember what
+// it found last.
+func ForWorker(f WindowFn) WindowFn {
+	if r, ok := f.(interface{ ForWorker() WindowFn }); ok {
+		return r.ForWorker()
+	}
+	return f
+}
+
+// MergerOf returns what merges the windows of a merging function, or nil where
+// those that overlap become one.
+func MergerOf(f WindowFn) Merger {
+	if c, ok := f.(Custom); ok {
+		return c.Merger()
+	}
+	return nil
+}
+
 // GlobalWindows puts everything into the global window.
 type GlobalWindows struct{}
 
@@ -106,10 +124,7 @@ func (f SessionWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {
 func (SessionWindows) Merging() bool { return true }
 
 // Compatible reports whether o is sessions, of any gap.
-func (SessionWindows) Compatible(o WindowFn) bool {
-	_, ok := o.(SessionWindows)
-	return ok
-}
+func (SessionWindows) Compatible(o WindowFn) bool { return isSessions(o) }
 
 // lastStart returns the latest start of a window at or before t, where one
 // starts every step ms, shifted by offset.

@@ -14,8 +14,9 @@
 // Only one goroutine uses a Reader at a time, and it is the goroutine of a worker
 // that also runs the pipeline's functions: Read must not wait for the outside
 // world. A reader that has nothing at hand returns [Waiting], and calls
-// [Env].Wake when that may have changed, from a goroutine of its own. A reader
-// that computes what it returns (decodes a page of a local file) may do so in Read.
+// [Env].Wake when that may have changed, from a goroutine of its own, or has asked
+// by [Env].WakeAt to be read again at a time. A reader that computes what it
+// returns (decodes a page of a local file) may do so in Read.
 //
 // Exactly-once rests on two promises. Reading a split from a position gives the
 // same rows in the same order, whenever it is read. And the position that
@@ -110,6 +111,10 @@ type Progress struct {
 type Env struct {
 	// Wake makes the worker call Read again soon. Any goroutine may call it.
 	Wake func()
+	// WakeAt makes the worker call Read again once processing time is past t; an
+	// earlier request stays in force. Unlike Wake it is for the worker's
+	// goroutine, inside a method of the reader. A writer has no Read: it is nil there.
+	WakeAt func(t Time)
 	// Worker and Workers say which worker this is, from 0, and of how many.
 	Worker, Workers int
 	// Transform is the unique name of the transform in the pipeline.
@@ -227,11 +232,19 @@ type Sink[T any] interface {
 // Changes says which kinds of change a sink can write.
 type Changes uint8
 
-// What sinks accept.
+// What sinks accept. A sink that only appends is refused a collection with
+// withdrawals while the pipeline is built; the others are given all elements
+// with their [Element].Kind, in an order in which no withdrawal comes before what it
+// takes back.
 const (
-	Appends  Changes = iota // new elements only
-	Upserts                 // a new element replaces that of its key
-	Retracts                // withdrawals of earlier elements too
+	// Appends takes new elements only.
+	Appends Changes = iota
+	// Upserts keeps one row for each key: a new element replaces that of its key. A
+	// withdrawal removes the row of its key if the row still is what is taken back: where a function
+	// gave results new keys, another's row may have replaced it before the withdrawal comes.
+	Upserts
+	// Retracts writes withdrawals as what they are.
+	Retracts
 )
 
 // An Element is what surrounds a value that is written.

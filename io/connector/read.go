@@ -114,7 +114,7 @@ func (o *readOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 // newEnv returns what a reader or writer gets of the operator's environment.
 func newEnv(env exec.Env, transform string) Env {
 	i, n := env.Worker()
-	return Env{Wake: env.Waker(), Worker: i, Workers: n, Transform: transform, Log: env.Log(), Now: env.Now,
+	return Env{Wake: env.Waker(), WakeAt: env.WakeAt, Worker: i, Workers: n, Transform: transform, Log: env.Log(), Now: env.Now,
 		Count: func(name string, n int64) { env.Counter(name).Add(n) }}
 }
 

@@ -13,9 +13,13 @@ func Write[T any](in pcoll.PCollection[T], kind string, sink Sink[T], opts ...pc
 }
 
 // AddSink is Write for a connector that has checks of its own: mistakes recorded in
-// b keep the sink out of the pipeline.
+// b keep the sink out of the pipeline. A sink that only appends does not take a
+// collection with withdrawals.
 func AddSink[T any](b *pcoll.Builder, in pcoll.PCollection[T], sink Sink[T]) {
-	pcoll.FromWindowed(b, in)
+	if like := pcoll.FromWindowed(b, in); like.Retracts && !b.Bad() && sink.Accepts() == Appends {
+		b.Errorf("elements may be withdrawals of earlier ones, and this sink only appends; write to a sink that takes changes, or let the " +
+			"grouping in front give each window one result that stands, with windowing.Trigger(triggers.Never{}), which waits until the window expires")
+	}
 	b.Node().Structure = graph.Sink
 	b.Add(&writeOp[T]{sink, b.Name()})
 }

@@ -14,7 +14,7 @@ import (
 func compareOrder[T any](got []Element[T], want []Fired[T], fits [][]bool) string {
 	places := make([]place, len(got))
 	for j, e := range got {
-		places[j] = place{e.Window, e.Pane.Index}
+		places[j] = placeOf(e)
 	}
 	var zero T
 	if _, keyed := show.Key(zero); !keyed && !distinct(places) {
@@ -37,10 +37,19 @@ func compareOrder[T any](got []Element[T], want []Fired[T], fits [][]bool) strin
 	return ""
 }
 
-// A place is where an element stands in the order of panes.
+// A place is where an element stands in the order of panes: a withdrawal behind
+// what it takes back, whose pane it has, and before the next.
 type place struct {
 	window pcoll.Window
 	index  int64
+}
+
+func placeOf[T any](e Element[T]) place {
+	p := place{e.Window, 2 * e.Pane.Index}
+	if e.Kind.Withdrawal() {
+		p.index++
+	}
+	return p
 }
 
 // distinct reports whether no window has two elements of one pane index.

@@ -17,6 +17,7 @@ type Fired[T any] struct {
 	window *pcoll.Window
 	time   *pcoll.Time
 	index  *int64
+	kind   *pcoll.Kind
 	last   bool
 }
 
@@ -44,6 +45,10 @@ func (f Fired[T]) At(t time.Time) Fired[T] {
 
 // Index also expects pane number i of its key and window, from 0.
 func (f Fired[T]) Index(i int64) Fired[T] { f.index = &i; return f }
+
+// Kind also expects the kind of change; see windowing.Retracting. A withdrawal has
+// the pane of what it takes back.
+func (f Fired[T]) Kind(k pcoll.Kind) Fired[T] { f.kind = &k; return f }
 
 // Final also expects the pane to be the last one of its key and window.
 func (f Fired[T]) Final() Fired[T] { f.last = true; return f }
@@ -73,7 +78,7 @@ func comparePanes[T any](got []Element[T], want []Fired[T]) string {
 	for i, f := range want {
 		fits[i] = make([]bool, len(got))
 		for j, e := range got {
-			fits[i][j] = values[i] == have[j] && f.fits(e.Time, e.Window, e.Pane)
+			fits[i][j] = values[i] == have[j] && f.fits(e.Time, e.Window, e.Pane, e.Kind)
 		}
 	}
 	match, whole := matching(fits, len(got))
@@ -83,9 +88,9 @@ func comparePanes[T any](got []Element[T], want []Fired[T]) string {
 	return compareOrder(got, want, fits)
 }
 
-func (f Fired[T]) fits(t pcoll.Time, w pcoll.Window, p pcoll.Pane) bool {
+func (f Fired[T]) fits(t pcoll.Time, w pcoll.Window, p pcoll.Pane, k pcoll.Kind) bool {
 	return f.timing == p.Timing && (f.window == nil || *f.window == w) && (f.time == nil || *f.time == t) &&
-		(f.index == nil || *f.index == p.Index) && (!f.last || p.Last)
+		(f.index == nil || *f.index == p.Index) && (f.kind == nil || *f.kind == k) && (!f.last || p.Last)
 }
 
 // matching gives as many expectations as possible an element of their own, by
@@ -131,6 +136,9 @@ func paneDiff[T any](got []Element[T], want []Fired[T], match []int) string {
 		if f.index != nil {
 			named.index = f.index
 		}
+		if f.kind != nil {
+			named.kind = f.kind
+		}
 		named.last = named.last || f.last
 	}
 	var w, g []string
@@ -152,6 +160,9 @@ func paneDiff[T any](got []Element[T], want []Fired[T], match []int) string {
 		if named.index != nil {
 			f.index = &e.Pane.Index
 		}
+		if named.kind != nil || e.Kind != pcoll.Insert {
+			f.kind = &e.Kind
+		}
 		g = append(g, f.String())
 	}
 	return diff(w, g, got)
@@ -169,6 +180,9 @@ func (f Fired[T]) String() string {
 	}
 	if f.index != nil {
 		fmt.Fprintf(&b, ", pane %d", *f.index)
+	}
+	if f.kind != nil {
+		fmt.Fprintf(&b, ", %v", *f.kind)
 	}
 	if f.last {
 		b.WriteString(" last")

@@ -23,6 +23,13 @@
 // [InOnTime], [InNonLate], [InLate] and [InFinal] those of some; [Panes] checks
 // all elements together with the timing of their panes. Which panes there are is
 // certain only under a script (package testing/teststream).
+//
+// # Withdrawals
+//
+// A collection whose results are taken back (windowing.Retracting) holds what was
+// inserted less what was withdrawn; that is what all but [Panes] and [That]
+// compare. A withdrawal that comes without what it takes back fails them.
+// [Panes] sees every change, and its kind where an expectation names one.
 package passert
 
 import (
@@ -47,13 +54,13 @@ func Window(start, end time.Time) pcoll.Window {
 // Equals checks that col holds exactly the elements of want, in any order, over all windows and panes.
 func Equals[T any](t testing.TB, col pcoll.PCollection[T], want ...T) {
 	t.Helper()
-	add(t, col, "passert.Equals", func(got []Element[T]) string { return compare(got, want) })
+	add(t, col, "passert.Equals", standing(func(got []Element[T]) string { return compare(got, want) }))
 }
 
 // Empty checks that col holds no element.
 func Empty[T any](t testing.TB, col pcoll.PCollection[T]) {
 	t.Helper()
-	add(t, col, "passert.Empty", func(got []Element[T]) string { return compare(got, nil) })
+	add(t, col, "passert.Empty", standing(func(got []Element[T]) string { return compare(got, nil) }))
 }
 
 // In checks that window w of col holds exactly the elements of want, over all panes.
@@ -95,7 +102,7 @@ func InFinal[T any](t testing.TB, col pcoll.PCollection[T], w pcoll.Window, want
 
 func inPanes[T any](t testing.TB, col pcoll.PCollection[T], kind string, w pcoll.Window, want []T, keep func(pcoll.Pane) bool) {
 	t.Helper()
-	add(t, col, kind, func(got []Element[T]) string {
+	add(t, col, kind, standing(func(got []Element[T]) string {
 		var in []Element[T]
 		for _, e := range got {
 			if e.Window == w && keep(e.Pane) {
@@ -106,7 +113,7 @@ func inPanes[T any](t testing.TB, col pcoll.PCollection[T], kind string, w pcoll
 			return fmt.Sprintf("window %v: %s%s", w, problem, elsewhere(got, in))
 		}
 		return ""
-	})
+	}))
 }
 
 // Contents is what one window holds; see [Holds].
@@ -121,7 +128,7 @@ func Holds[T any](w pcoll.Window, vals ...T) Contents[T] { return Contents[T]{w,
 // Windows checks what each window of col holds. Windows that are not named must be empty.
 func Windows[T any](t testing.TB, col pcoll.PCollection[T], want ...Contents[T]) {
 	t.Helper()
-	add(t, col, "passert.Windows", func(got []Element[T]) string {
+	add(t, col, "passert.Windows", standing(func(got []Element[T]) string {
 		var w, g []string
 		for _, c := range want {
 			for _, v := range c.vals {
@@ -132,7 +139,7 @@ func Windows[T any](t testing.TB, col pcoll.PCollection[T], want ...Contents[T])
 			g = append(g, line(e.Window, e.Value))
 		}
 		return diff(w, g, got)
-	})
+	}))
 }
 
 // That checks col with a function, which is given all elements in the order in

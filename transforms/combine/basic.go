@@ -24,6 +24,16 @@ func (sum[N]) Merge(a, b N) N     { return a + b }
 func (sum[N]) Extract(a N) N      { return a }
 func (sum[N]) Retract(a N, v N) N { return a - v }
 
+// retracter is none for floats: 1e20 + 1 - 1e20 is 0.
+func (s sum[N]) retracter() func(N, N) N {
+	if isFloat[N]() {
+		return nil
+	}
+	return s.Retract
+}
+
+func isFloat[N Number]() bool { return N(1)/N(2) != 0 }
+
 // Count counts elements.
 func Count[T any]() Combiner[T, int64, int64] { return count[T]{} }
 
@@ -42,7 +52,8 @@ type MeanAcc struct {
 }
 
 // Mean averages numbers. It adds them as float64: integers beyond 2^53 lose
-// their last bits. The mean of none is NaN, and so is one with a NaN in it.
+// their last bits, also when some are taken back. The mean of none is NaN, and so
+// is one with a NaN in it.
 func Mean[N Number]() Combiner[N, MeanAcc, float64] { return mean[N]{} }
 
 type mean[N Number] struct{}
@@ -52,6 +63,12 @@ func (mean[N]) Add(a MeanAcc, v N) MeanAcc     { return MeanAcc{a.N + 1, a.Sum +
 func (mean[N]) Merge(a, b MeanAcc) MeanAcc     { return MeanAcc{a.N + b.N, a.Sum + b.Sum} }
 func (mean[N]) Extract(a MeanAcc) float64      { return a.Sum / float64(a.N) }
 func (mean[N]) Retract(a MeanAcc, v N) MeanAcc { return MeanAcc{a.N - 1, a.Sum - float64(v)} }
+func (m mean[N]) retracter() func(MeanAcc, N) MeanAcc {
+	if isFloat[N]() {
+		return nil
+	}
+	return m.Retract
+}
 
 // An Extreme is the accumulator of [Min] and [Max]: a value, if there was one.
 type Extreme[T any] struct {

@@ -54,8 +54,10 @@ type Cloner[Acc any] interface {
 }
 
 // A Retracter is a combiner that can take an element back: Retract undoes an
-// Add of an equal element. It is declared for aggregations of collections with
-// withdrawals, which this version refuses.
+// Add of an equal element, exactly, in whatever order elements came. It is used
+// where elements may be withdrawals (windowing.Retracting), and never called with
+// an accumulator of no element. Other combiners are given what is left of the
+// elements, which then have to be kept: say what can be taken back.
 type Retracter[In, Acc any] interface {
 	Retract(acc Acc, v In) Acc
 }

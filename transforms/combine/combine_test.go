@@ -134,6 +134,8 @@ func TestLaws(t *testing.T) {
 	t.Run("on", law("on", On(length, Top(2, cmp.Compare[int])), words))
 	t.Run("both", law("both", Both(Top(2, cmp.Compare[string]), On(length, Sum[int]())), words))
 	t.Run("both flat", law("both", Both(Min[int](), Max[int]()), ints))
+	t.Run("all three", law("all three", All3(Min[int](), Top(2, cmp.Compare[int]), Sum[int]()), ints))
+	t.Run("all four", law("all four", All4(Min[int](), Top(2, cmp.Compare[int]), Sum[int](), Count[int]()), ints))
 	t.Run("set", law("set", set{}, ints))
 }
 
@@ -206,6 +208,8 @@ func TestMistakes(t *testing.T) {
 		{CheckOf(On[string](nil, Sum[int]())), "combine.On has no function"},
 		{CheckOf(On(func(s string) int { return 0 }, Top(-1, cmp.Compare[int]))), "combine.Top(-1) keeps nothing"},
 		{CheckOf(Then[int, int, int, int](Sum[int](), nil)), "combine.Then has no function"},
+		{CheckOf(All3(Sum[int](), Min[int](), Top(0, cmp.Compare[int]))), "combine.Top(0) keeps nothing"},
+		{CheckOf(Any[int](0)), "combine.Any(0) keeps nothing; want at least 1"},
 		{CheckOf(Both(Sum[int](), Top(0, cmp.Compare[int]))), "combine.Top(0) keeps nothing"},
 		{coder(CoderOf(Both(Sum[int](), mute{}))), "no coder today"},
 		{coder(CopierOf(Both(mute{}, Sum[int]()))), "no coder today"},

@@ -30,6 +30,14 @@ func (o on[T, In, Acc, Out]) Check() error {
 func (o on[T, In, Acc, Out]) AccCoder() (coders.Coder[Acc], error) { return CoderOf(o.Combiner) }
 func (o on[T, In, Acc, Out]) copier() (func(Acc) Acc, error)       { return CopierOf(o.Combiner) }
 
+func (o on[T, In, Acc, Out]) retracter() func(Acc, T) Acc {
+	retract := RetracterOf(o.Combiner)
+	if retract == nil {
+		return nil
+	}
+	return func(a Acc, v T) Acc { return retract(a, o.f(v)) }
+}
+
 // Then applies f to the result of c:
 //
 //	combine.Then(combine.Sum[int64](), func(cents int64) float64 { return float64(cents) / 100 })
@@ -48,6 +56,7 @@ func (t then[In, Acc, Mid, Out]) Merge(a, b Acc) Acc                   { return 
 func (t then[In, Acc, Mid, Out]) Extract(a Acc) Out                    { return t.f(t.c.Extract(a)) }
 func (t then[In, Acc, Mid, Out]) AccCoder() (coders.Coder[Acc], error) { return CoderOf(t.c) }
 func (t then[In, Acc, Mid, Out]) copier() (func(Acc) Acc, error)       { return CopierOf(t.c) }
+func (t then[In, Acc, Mid, Out]) retracter() func(Acc, In) Acc         { return RetracterOf(t.c) }
 
 func (t then[In, Acc, Mid, Out]) Check() error {
 	if t.f == nil {
@@ -125,6 +134,14 @@ func (c both[In, A1, R1, A2, R2]) copier() (func(Two[A1, A2]) Two[A1, A2], error
 		}
 		return t
 	}, nil
+}
+
+func (c both[In, A1, R1, A2, R2]) retracter() func(Two[A1, A2], In) Two[A1, A2] {
+	a, b := RetracterOf(c.a), RetracterOf(c.b)
+	if a == nil || b == nil {
+		return nil
+	}
+	return func(t Two[A1, A2], v In) Two[A1, A2] { return Two[A1, A2]{a(t.First, v), b(t.Second, v)} }
 }
 
 // twoCoder encodes first and second, one after the other.

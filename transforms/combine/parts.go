@@ -65,6 +65,18 @@ func CopierOf[In, Acc, Out any](c Combiner[In, Acc, Out]) (func(Acc) Acc, error)
 	}, nil
 }
 
+// RetracterOf returns the function that takes an element out of an accumulator
+// of c; nil says that there is none.
+func RetracterOf[In, Acc, Out any](c Combiner[In, Acc, Out]) func(Acc, In) Acc {
+	switch k := any(c).(type) {
+	case interface{ retracter() func(Acc, In) Acc }:
+		return k.retracter()
+	case Retracter[In, Acc]:
+		return k.Retract
+	}
+	return nil
+}
+
 // mutable reports whether two values of t that were assigned may share memory
 // that one of them could change. Strings cannot be changed.
 func mutable(t reflect.Type) bool {

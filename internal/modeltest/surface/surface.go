@@ -45,6 +45,8 @@ func Options(s *strategy.Strategy) ([]pcoll.Option, error) {
 		opts = append(opts, windowing.Accumulating())
 	case strategy.Discarding:
 		opts = append(opts, windowing.Discarding())
+	case strategy.Retracting:
+		opts = append(opts, windowing.Retracting())
 	default:
 		return nil, fmt.Errorf("surface: no option for mode %v", s.Mode)
 	}

@@ -24,6 +24,7 @@ func TestStrategiesSurviveTheirWords(t *testing.T) {
 		{Fn: strategy.SlidingWindows{Size: 10, Period: 15, Offset: 2}, Trigger: of(strategy.OnWatermark, nil, delay), Combiner: strategy.Earliest},
 		{Fn: strategy.SessionWindows{Gap: 9}, Trigger: of(strategy.OnEach, never, of(strategy.OnDefault)), Combiner: strategy.Latest, ClosingAlways: true},
 		{Fn: strategy.FixedWindows{Size: 1}, Trigger: of(strategy.OnAny, of(strategy.OnAlways), of(strategy.OnAll, count, never)), OnTimeIfNonEmpty: true},
+		{Fn: strategy.FixedWindows{Size: 2}, Trigger: of(strategy.OnDefault), Mode: strategy.Retracting},
 		{Fn: strategy.FixedWindows{Size: 1}, Trigger: of(strategy.OnOrFinally, of(strategy.OnWatermark), plain)},
 	} {
 		p := pcoll.New("test")
@@ -56,7 +57,7 @@ func TestWhatHasNoWords(t *testing.T) {
 		"sub": func(s *strategy.Strategy) {
 			s.Trigger = &strategy.Trigger{Kind: strategy.OnAny, Subs: []*strategy.Trigger{{Kind: 99}}}
 		},
-		"mode":     func(s *strategy.Strategy) { s.Mode = strategy.Retracting },
+		"mode":     func(s *strategy.Strategy) { s.Mode = strategy.Retracting + 1 },
 		"combiner": func(s *strategy.Strategy) { s.Combiner = strategy.Latest + 1 },
 	} {
 		s := ok

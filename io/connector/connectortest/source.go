@@ -116,7 +116,8 @@ func open[T any](t *testing.T, src connector.Source[T], s connector.Split, from 
 // Env returns an environment for a reader or writer in a test.
 func Env(wake func()) connector.Env {
 	return connector.Env{Wake: wake, Workers: 1, Transform: "test", Log: slog.New(slog.DiscardHandler),
-		Count: func(string, int64) {}, Now: func() connector.Time { return exec.TimeOf(time.Now()) }}
+		WakeAt: func(t connector.Time) { time.AfterFunc(time.Until(t.Time())+time.Millisecond, wake) },
+		Count:  func(string, int64) {}, Now: func() connector.Time { return exec.TimeOf(time.Now()) }}
 }
 
 // next reads until there are rows or the end, waiting to be woken.

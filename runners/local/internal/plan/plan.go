@@ -171,8 +171,11 @@ func (b *builder) lift(n *graph.Node, edges []exec.Edge) *Op {
 }
 
 func (b *builder) link(from source, to Target, edge exec.Edge, x graph.Exchange, route any) {
-	if b.opt.Workers == 1 {
+	switch {
+	case b.opt.Workers == 1:
 		x, route = graph.Forward, nil
+	case x == graph.Broadcast:
+		route = exec.ToAll{}
 	}
 	b.links = append(b.links, link{from, to, edge, x, route})
 }
