@@ -34,6 +34,15 @@ type Env interface {
 	// Waker returns a function that any goroutine may call to have the root
 	// polled again soon.
 	Waker() func()
+	// Go has work run beside the worker, by a goroutine of its own. Once it has
+	// returned the worker calls done, with what became of a panic, and then Turn
+	// and Advance; done emits nothing. Work that a restart cuts off is not begun
+	// again by itself: what it needs belongs in a store. Under a script no event
+	// follows before all work of the last one is done.
+	Go(work func(ctx context.Context), done func(err error))
+	// Pause waits for ms milliseconds in work, or until ctx is done and returns
+	// why. Under a script, whose clock does not move by itself, it does not wait.
+	Pause(ctx context.Context, ms int64) error
 	// Keep registers a store under a name that is unique within the operator.
 	// It is called only from Op.New.
 	Keep(name string, s Store)

@@ -44,6 +44,10 @@ type Instance struct {
 	// Assign gives a reading root further splits to read.
 	Assign func(splits []Split) error
 
+	// Full reports that the operator waits for so much work beside the worker
+	// (Env.Go) that it wants no further elements for now. Its In sets c.Full then.
+	Full func() bool
+
 	// Restored is called after the kept stores were restored and before
 	// anything else: indexes derived from them are rebuilt.
 	Restored func(c *Ctx)

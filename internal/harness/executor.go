@@ -46,6 +46,9 @@ type executor struct {
 	ops    []*operator
 	col    map[*graph.Collection]from
 	out    []string
+	beside []func() // work of operators that is to be done beside them
+	turns  int
+	last   bool // the turn at the end of time is under way
 }
 
 func (x *executor) op(n *graph.Node, op exec.Op, ins []from, edges []exec.Edge) *operator {
@@ -119,7 +122,7 @@ func (x *executor) start(o *operator) error {
 		return nil // goes on with its instance
 	}
 	o.env = host.NewOp(host.Place{Number: o.number, Name: o.node.Name, Count: 1, Context: x.c.Context, Clock: x.clock,
-		Aligned: x.v.Aligned, Wake: func() {}, Log: quiet})
+		Aligned: x.v.Aligned, Wake: func() {}, Spawn: func(f func()) { x.beside = append(x.beside, f) }, Log: quiet})
 	inst, err := o.op.New(o.env, outs)
 	o.inst = inst
 	return err
@@ -212,6 +215,7 @@ func (x *executor) run() {
 	for _, o := range x.ops {
 		o.ended = o.ended || len(o.ins) == 0
 	}
+	x.last = true
 	x.turn()
 	for _, f := range []func(exec.Instance) func(*exec.Ctx){
 		func(i exec.Instance) func(*exec.Ctx) { return i.Finish }, func(i exec.Instance) func(*exec.Ctx) { return i.Commit }} {
@@ -316,6 +320,7 @@ func (x *executor) turn() {
 			return
 		}
 		x.c.Op = o.number
+		x.work(o)
 		x.c.Full = false
 		if o.inst.Turn != nil {
 			o.inst.Turn(x.c)
@@ -325,8 +330,26 @@ func (x *executor) turn() {
 		}
 		x.advance(o)
 	}
+	x.turns++
 	if x.v.Restart && x.c.Err == nil {
+		x.beside = nil
 		x.restart()
+	}
+}
+
+// work does what operators want done beside them and collects that of o. Every
+// other restart cuts it off instead.
+func (x *executor) work(o *operator) {
+	if x.v.Restart && x.turns%2 == 0 && !x.last {
+		return
+	}
+	for o.env.Running() > 0 {
+		for len(x.beside) > 0 {
+			f := x.beside[0]
+			x.beside = x.beside[1:]
+			f()
+		}
+		o.env.Collect()
 	}
 }
 

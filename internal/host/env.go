@@ -46,6 +46,7 @@ type Place struct {
 	Clock   Clock
 	Aligned bool // aligned forms are wanted
 	Wake    func()
+	Spawn   func(f func()) // runs f beside the worker; nil where no operator has work there
 	Log     *slog.Logger
 }
 
@@ -57,6 +58,11 @@ type Op struct {
 	stores  map[string]exec.Store
 	metrics Metrics
 	woken   atomic.Bool
+
+	// Work beside the worker.
+	running  int // begun and not collected
+	mu       sync.Mutex
+	returned []func()
 }
 
 // NewOp returns the environment of an operator.
@@ -108,6 +114,64 @@ func (o *Op) Waker() func() {
 // TakeWoken reports whether the function that Waker returns was called, and
 // forgets it: a worker with several roots has to know which of them to poll.
 func (o *Op) TakeWoken() bool { return o.woken.Swap(false) }
+
+// Go has work run beside the worker.
+func (o *Op) Go(work func(ctx context.Context), done func(err error)) {
+	o.running++
+	o.place.Spawn(func() {
+		err := ErrExit // unless it returns
+		defer func() {
+			o.mu.Lock()
+			o.returned = append(o.returned, func() { done(err) })
+			o.mu.Unlock()
+			o.place.Wake()
+		}()
+		err = Recover(func() { work(o.place.Context) })
+	})
+}
+
+// Pause waits for ms milliseconds of the machine's clock, and not at all where that is not the run's.
+func (o *Op) Pause(ctx context.Context, ms int64) error {
+	if _, ok := o.place.Clock.(Wall); !ok {
+		return ctx.Err()
+	}
+	t := time.NewTimer(time.Duration(ms) * time.Millisecond)
+	defer t.Stop()
+	select {
+	case <-ctx.Done():
+		return ctx.Err()
+	case <-t.C:
+		return nil
+	}
+}
+
+// Running returns how much work of Go was begun and is not collected.
+func (o *Op) Running() int { return o.running }
+
+// Returned reports whether there is work to collect.
+func (o *Op) Returned() bool {
+	if o.running == 0 {
+		return false
+	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.returned) > 0
+}
+
+// Collect calls done for all work that has returned.
+func (o *Op) Collect() {
+	if o.running == 0 {
+		return
+	}
+	o.mu.Lock()
+	all := o.returned
+	o.returned = nil
+	o.mu.Unlock()
+	o.running -= len(all)
+	for _, done := range all {
+		done()
+	}
+}
 
 // Keep registers a store. A second one of the same name is a bug of the operator.
 func (o *Op) Keep(name string, s exec.Store) {

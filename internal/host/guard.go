@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/debug"
+	"sync"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 )
@@ -20,20 +21,40 @@ func Guard(c *exec.Ctx, f func()) {
 		if r == nil && !returned {
 			r = ErrExit
 		}
-		if r != nil {
-			err, ok := r.(error)
-			if !ok {
-				err = fmt.Errorf("%v", r)
-			}
-			if c.Err == nil {
-				c.Err = &exec.ElementError{Op: c.Op, Time: c.Time, Window: c.Window,
-					Err: fmt.Errorf("panic: %w", err), Stack: debug.Stack()}
-			}
+		if r != nil && c.Err == nil {
+			c.Err = &exec.ElementError{Op: c.Op, Time: c.Time, Window: c.Window, Err: panicked(r), Stack: debug.Stack()}
 		}
 	}()
 	f()
 	returned = true
 }
+
+func panicked(r any) error {
+	if err, ok := r.(error); ok {
+		return fmt.Errorf("panic: %w", err)
+	}
+	return fmt.Errorf("panic: %v", r)
+}
+
+// Recover calls f and returns a panic of it as an error, with the stack.
+func Recover(f func()) (err error) {
+	defer func() {
+		if r := recover(); r != nil {
+			err = fmt.Errorf("%w\n%s", panicked(r), debug.Stack())
+		}
+	}()
+	f()
+	return nil
+}
+
+// A Crew is the goroutines that run work beside workers.
+type Crew struct{ all sync.WaitGroup }
+
+// Go runs f in a goroutine of its own.
+func (w *Crew) Go(f func()) { w.all.Go(f) }
+
+// Wait waits until all that Go was given has returned.
+func (w *Crew) Wait() { w.all.Wait() }
 
 // Locate puts the name of the transform in front of a failure, or of each of
 // several that were joined; name maps operator numbers.

@@ -43,6 +43,7 @@ type run struct {
 	script *exec.Script
 	signal *host.Signal
 	random random
+	crew   host.Crew
 	nodes  []*node // in topological order
 	roots  []*node
 	verify []func(*exec.Ctx) // end-of-turn checks of the edges
@@ -83,7 +84,7 @@ func (r *run) start() error {
 	for i := len(r.nodes) - 1; i >= 0; i-- {
 		n := r.nodes[i]
 		n.env = host.NewOp(host.Place{Number: int32(n.ID), Name: n.Name, Count: 1, Context: r.ctx, Clock: r.clock,
-			Wake: r.signal.Wake, Log: r.cfg.log})
+			Wake: r.signal.Wake, Spawn: r.crew.Go, Log: r.cfg.log})
 		outs := make([]any, len(n.Outputs))
 		for j, c := range n.Outputs {
 			outs[j] = c.Edge.Fanout(inputs[c])
@@ -148,6 +149,7 @@ func (r *run) failure() error {
 // close releases all instances that were made, sources first, and joins what fails.
 func (r *run) close() error {
 	r.cancel()
+	r.crew.Wait()
 	var errs []error
 	for _, n := range r.nodes {
 		if !n.made || n.inst.Close == nil {

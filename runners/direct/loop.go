@@ -79,6 +79,7 @@ func ended(roots []*node) bool {
 func (r *run) poll(n *node) error {
 	n.status = exec.Waiting
 	n.env.TakeWake(r.clock.Now())
+	r.c.Full = false
 	if err := r.call(n, func() { n.status = n.inst.Poll(r.c, MaxTurn) }); err != nil {
 		return err
 	}
@@ -139,6 +140,9 @@ func (r *run) turn() error {
 		}
 	}
 	for _, n := range r.nodes {
+		if err := r.collect(n); err != nil {
+			return err
+		}
 		if n.inst.Turn != nil {
 			if err := r.call(n, func() { n.inst.Turn(r.c) }); err != nil {
 				return err
@@ -154,6 +158,25 @@ func (r *run) turn() error {
 	return r.failure()
 }
 
+// collect waits for all work of n beside the run, so that what comes of a turn is
+// part of it.
+func (r *run) collect(n *node) error {
+	for n.env.Running() > 0 {
+		if err := r.ctx.Err(); err != nil {
+			return err
+		}
+		if !n.env.Returned() {
+			r.signal.Wait(r.ctx, r.clock.Now(), exec.Idle)
+			defer r.signal.Wake() // it may have been for a source: park will look again
+			continue
+		}
+		if err := r.call(n, n.env.Collect); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // advance moves the watermarks of n.
 func (r *run) advance(n *node) error {
 	idle := n.observe()
@@ -164,6 +187,7 @@ func (r *run) advance(n *node) error {
 	}
 	if n.inst.Advance != nil {
 		for more := true; more; {
+			r.c.Full = false
 			if err := r.call(n, func() { out, more = n.inst.Advance(r.c, n.in) }); err != nil {
 				return err
 			}

@@ -32,6 +32,7 @@ type Job struct {
 
 	tasks   sync.WaitGroup // goroutines of tasks
 	helpers sync.WaitGroup // all others
+	beside  host.Crew      // work of operators
 	turns   chan int       // turn markers that passed through a task
 	loads   []load         // beside eng.Tasks
 
@@ -121,6 +122,7 @@ func (j *Job) end() {
 	}
 	j.cancel(nil)
 	j.helpers.Wait()
+	j.beside.Wait()
 	if len(j.waited) > 0 && errors.Is(err, j.parent.Err()) {
 		err = fmt.Errorf("cancelled: %w; and: %w", err, errors.Join(j.waited...))
 	}

@@ -130,7 +130,7 @@ func Start(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*Job, error)
 	}
 	j.parent = ctx
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
-	eopt := engine.Options{Clock: j.clock, Context: j.ctx, Log: c.log.With("pipeline", p.Name()), Aligned: !c.general,
+	eopt := engine.Options{Clock: j.clock, Context: j.ctx, Spawn: j.beside.Go, Log: c.log.With("pipeline", p.Name()), Aligned: !c.general,
 		Scripted: script != nil, QueueBatches: c.queue, BatchRows: c.batch, OnTurn: j.onTurn}
 	j.eng, err = engine.New(plan.New(g, plan.Options{Workers: c.workers, NoLift: c.noLift}), eopt)
 	if err != nil {

@@ -49,6 +49,15 @@ func (e *Env) WakeAt(t exec.Time) { e.Wake = min(e.Wake, t) }
 // Waker returns a function that does nothing.
 func (e *Env) Waker() func() { return func() {} }
 
+// Go does the work at once.
+func (e *Env) Go(work func(ctx context.Context), done func(err error)) {
+	work(e.Context())
+	done(nil)
+}
+
+// Pause does not wait.
+func (e *Env) Pause(ctx context.Context, _ int64) error { return ctx.Err() }
+
 // Keep registers a store; a name that is taken panics.
 func (e *Env) Keep(name string, s exec.Store) {
 	if e.stores[name] != nil {

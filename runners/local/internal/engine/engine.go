@@ -23,6 +23,8 @@ type Options struct {
 	Clock   host.Clock
 	Context context.Context
 	Log     *slog.Logger
+	// Spawn runs work beside the tasks.
+	Spawn func(f func())
 	// Aligned lets aggregations use their aligned forms.
 	Aligned bool
 	// Scripted makes turn markers, not batches, the bundles.

@@ -45,14 +45,17 @@ func (t *Task) step() Status {
 	}
 	t.c.Full = false
 	if t.passing {
-		t.pass()
-		return Running
+		return t.pass()
 	}
 	if m, ok := t.Mail.Pop(); ok {
 		t.obey(m)
 		return Running
 	}
-	if t.feed() || t.poll() {
+	if !t.eng.opt.Scripted && t.returned() {
+		t.begin()
+		return Running
+	}
+	if !t.sated() && (t.feed() || t.poll()) {
 		return Running
 	}
 	if t.eng.opt.Scripted && t.aligned() {
@@ -87,6 +90,30 @@ func (t *Task) blocked() bool {
 	for _, o := range t.outs {
 		if o.full() {
 			t.full = true
+			return true
+		}
+	}
+	return false
+}
+
+// returned reports whether some operator has work to collect that was done beside the task.
+func (t *Task) returned() bool {
+	for _, o := range t.ops {
+		if o.env.Returned() {
+			return true
+		}
+	}
+	return false
+}
+
+// sated reports whether some operator waits for so much work beside the task
+// that it wants no further elements. A turn of a script is taken whole.
+func (t *Task) sated() bool {
+	if t.eng.opt.Scripted {
+		return false
+	}
+	for _, o := range t.ops {
+		if o.inst.Full != nil && o.inst.Full() {
 			return true
 		}
 	}
@@ -245,34 +272,40 @@ func (t *Task) begin() { t.passing, t.at, t.turned, t.dirty = true, 0, false, tr
 
 // pass calls Turn and Advance of each operator, in order. It stops where an
 // operator has more to fire than consumers have room for, and goes on there.
-func (t *Task) pass() {
+// Under a script it waits at an operator for its work beside the task.
+func (t *Task) pass() Status {
 	now := t.eng.opt.Clock.Now()
 	for ; t.at < len(t.ops); t.at++ {
 		o := t.ops[t.at]
 		if !t.turned {
+			t.c.Op = o.op.Number
+			o.env.Collect()
+			if t.eng.opt.Scripted && o.env.Running() > 0 {
+				return Parked
+			}
 			t.turned = true
 			if o.inst.Turn != nil {
-				t.c.Op = o.op.Number
 				o.inst.Turn(t.c)
 			}
 		}
 		if t.c.Err != nil {
-			return
+			return Running
 		}
 		if o.advance(t.c, now) || t.c.Err != nil {
 			t.full = true
-			return
+			return Running
 		}
 		t.turned = false
 	}
 	t.passing = false
 	if t.eng.opt.Scripted {
 		t.endTurn()
-		return
+		return Running
 	}
 	if t.dirty && (now >= t.flushed.Add(flushData) || now >= t.flushed.Add(flushWatermark) && t.moved()) {
 		t.flush()
 	}
+	return Running
 }
 
 // moved reports whether some watermark is ahead of what consumers know.
@@ -312,7 +345,7 @@ func (t *Task) over() bool {
 		}
 	}
 	for _, o := range t.ops {
-		if o.root != notRoot && o.root != ended {
+		if o.root != notRoot && o.root != ended || o.env.Running() > 0 {
 			return false
 		}
 	}

@@ -101,7 +101,7 @@ func (t *Task) build() error {
 func (t *Task) instantiate(o *opState) error {
 	opt := &t.eng.opt
 	o.env = host.NewOp(host.Place{Number: o.op.Number, Name: o.op.Name(), Index: t.Worker, Count: t.eng.Plan.Workers,
-		Context: opt.Context, Clock: opt.Clock, Aligned: opt.Aligned, Wake: t.Signal.Wake, Log: opt.Log})
+		Context: opt.Context, Clock: opt.Clock, Aligned: opt.Aligned, Wake: t.Signal.Wake, Spawn: opt.Spawn, Log: opt.Log})
 	outs := make([]any, len(o.op.Outs))
 	for i, out := range o.op.Outs {
 		var downs []any

@@ -42,6 +42,7 @@ func Run(ctx context.Context, p *pcoll.Pipeline, c Config) (*pcoll.Result, error
 	s := &sim{rng: rand.New(rand.NewPCG(c.Seed, 1)), clock: &host.Manual{}, script: script}
 	pl := plan.New(g, plan.Options{Workers: c.Workers, NoLift: c.NoLift})
 	eng, err := engine.New(pl, engine.Options{Clock: s.clock, Context: ctx, Log: slog.New(slog.DiscardHandler), Aligned: !c.General,
+		Spawn:    func(f func()) { s.beside = append(s.beside, f) },
 		Scripted: script != nil, QueueBatches: c.QueueBatches, BatchRows: c.BatchRows, OnTurn: func(int) { s.acks++ }})
 	if err != nil {
 		return nil, err
@@ -70,6 +71,7 @@ type sim struct {
 	turn   int // next to begin
 	acks   int // tasks that ended the turn that is under way
 	await  int
+	beside []func() // work of operators that has not been done yet
 }
 
 func (s *sim) deal(ctx context.Context) error {
@@ -117,11 +119,27 @@ func (s *sim) loop(ctx context.Context) error {
 				progress = true
 			}
 		}
-		if !progress && len(done) < len(s.eng.Tasks) && !s.next() {
+		if s.rng.IntN(2) == 0 && s.work() {
+			progress = true
+		}
+		if !progress && len(done) < len(s.eng.Tasks) && !s.work() && !s.next() {
 			return fmt.Errorf("no task can make progress: %d of %d are done", len(done), len(s.eng.Tasks))
 		}
 	}
 	return nil
+}
+
+// work does some work that an operator wants done beside its task, if there is any.
+func (s *sim) work() bool {
+	if len(s.beside) == 0 {
+		return false
+	}
+	i, last := s.rng.IntN(len(s.beside)), len(s.beside)-1
+	f := s.beside[i]
+	s.beside[i] = s.beside[last]
+	s.beside = s.beside[:last]
+	f()
+	return true
 }
 
 // next is called when all tasks are parked: it plays the next event of the
