@@ -1,6 +1,6 @@
 # Names only: each target is one command, which can be typed as well.
 
-.PHONY: demo test integration bench fuzz fuzz-model fmt lint ci
+.PHONY: demo test integration bench bench-against fuzz fuzz-model fmt lint ci
 
 demo: # the main job: one pipeline over Parquet and over Kafka, compared
 	go run ./examples/adclicks -events 1000000
@@ -13,6 +13,9 @@ integration: # tests against a real Apache Kafka; needs Java 17 and Maven
 
 bench: # our code beside hand-written loops, as ratios
 	go run ./internal/tools/bench
+
+bench-against: # this tree beside the commit COMMIT, by turns in one run
+	go run ./internal/tools/bench -against $(COMMIT)
 
 fuzz: # every fuzz target for FUZZTIME, 30s unless given
 	bash .ci/fuzz

@@ -8,6 +8,10 @@
 // exits with status 1 if a goal is missed.
 //
 //	go run ./internal/tools/bench [-rounds 9] [-run REGEXP] [-cpuprofile FILE]
+//
+// With -against it compares this tree with an older commit of it instead:
+//
+//	go run ./internal/tools/bench -against COMMIT [-runs 7] [-rounds 9] [-run REGEXP]
 package main
 
 import (
@@ -18,6 +22,7 @@ import (
 	"runtime"
 	"runtime/pprof"
 	"slices"
+	"strconv"
 	"time"
 )
 
@@ -45,11 +50,20 @@ func main() {
 	rounds := flag.Int("rounds", 9, "rounds that each comparison is measured, at least 7")
 	profile := flag.String("cpuprofile", "", "write a CPU profile of both sides to this `file`")
 	run := flag.String("run", "", "regular expression: only comparisons whose name matches")
+	then := flag.String("against", "", "`commit` to compare this tree with")
+	runs := flag.Int("runs", 7, "with -against: how often the benchmarks of both are run, by turns")
 	flag.Parse()
 	re, err := regexp.Compile(*run)
 	if err != nil || *rounds < 7 {
 		fmt.Fprintln(os.Stderr, "bench: want a valid -run and at least 7 rounds:", err)
 		os.Exit(2)
+	}
+	if *then != "" {
+		if err := against(*then, *runs, []string{"-rounds", strconv.Itoa(*rounds), "-run", *run}); err != nil {
+			fmt.Fprintln(os.Stderr, "bench:", err)
+			os.Exit(1)
+		}
+		return
 	}
 	if *profile != "" {
 		f, err := os.Create(*profile)
