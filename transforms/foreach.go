@@ -26,6 +26,9 @@ type forEachOp[T any] struct {
 func (o forEachOp[T]) New(env exec.Env, _ []any) (exec.Instance, error) {
 	op, n, pc := env.Op(), env.Counter(exec.Elements), pcoll.NewContext(env, 0)
 	return exec.Instance{In: []any{exec.Input[T](func(c *exec.Ctx, v T) {
+		if c.Err != nil { // of an element before it, which came together with this one
+			return
+		}
 		n.N++
 		c.Op = op
 		if err := o.f(pc.Bind(c), v); err != nil {

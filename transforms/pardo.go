@@ -42,7 +42,8 @@ import (
 // A bundle is some number of elements, at least one. Nothing may be kept for later across bundles
 // that should not be lost: a worker that stops emits nothing in Teardown.
 //
-// An error fails the run, with the transform's name and the element's time and window.
+// An error or a panic fails the run, with the transform's name and the element's
+// time and window. No method is called after it but Teardown.
 type DoFn[In, Out any] interface {
 	// Process handles one element. c describes it until Process returns; emit
 	// sends results with the element's time, window and pane, or others.
@@ -197,10 +198,15 @@ type doing[In, Out any] struct {
 	process exec.Input[In]
 }
 
-// kernel returns the input that calls Process and nothing else.
+// kernel returns the input that calls Process and nothing else. Who sends may
+// not look whether the run has failed between two elements: a function that
+// failed, or never began its bundle, is called no more.
 func (d *doing[In, Out]) kernel() exec.Input[In] {
 	fn, pc, emit, op, n := d.fn, d.pc, d.emit, d.op, d.n
 	return func(c *exec.Ctx, e In) {
+		if c.Err != nil {
+			return
+		}
 		n.N++
 		c.Op = op
 		if err := fn.Process(pc.Bind(c), e, emit); err != nil {
@@ -242,8 +248,8 @@ func (d *doing[In, Out]) inBundle(c *exec.Ctx, e In) {
 
 // begin begins a bundle unless one has begun, and reports whether that went well.
 func (d *doing[In, Out]) begin(c *exec.Ctx) bool {
-	if d.open {
-		return true
+	if d.open || c.Err != nil {
+		return c.Err == nil
 	}
 	d.open = true
 	if d.start == nil {

@@ -63,6 +63,9 @@ func (r *root[T]) emit(c *exec.Ctx, elems []Timestamped[T]) {
 	t, w, p, k := c.Time, c.Window, c.Pane, c.Kind
 	c.Op = r.env.Op()
 	for _, e := range elems {
+		if c.Err != nil {
+			break
+		}
 		c.Time, c.Window, c.Pane, c.Kind = e.time, exec.Global, exec.NoFiring, exec.Insert
 		r.down(c, e.v)
 		r.elements.N++
