@@ -103,6 +103,9 @@ func Run(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*pcoll.Result,
 		cfg.log = slog.Default()
 	}
 	cfg.log = cfg.log.With("pipeline", p.Name())
+	for _, w := range pcoll.Graph(p).Warnings() {
+		cfg.log.Warn(w)
+	}
 	r, err := newRun(ctx, pcoll.Graph(p), cfg)
 	if err != nil {
 		return nil, fmt.Errorf("direct: pipeline %q: %w", p.Name(), err)

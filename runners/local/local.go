@@ -123,6 +123,10 @@ func Start(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*Job, error)
 	if err != nil {
 		return nil, fmt.Errorf("local: pipeline %q: %w", p.Name(), err)
 	}
+	log := c.log.With("pipeline", p.Name())
+	for _, w := range g.Warnings() {
+		log.Warn(w)
+	}
 	j := &Job{name: p.Name(), graph: g, script: script, clock: host.Wall{}}
 	if script != nil {
 		j.manual = &host.Manual{}
@@ -130,7 +134,7 @@ func Start(ctx context.Context, p *pcoll.Pipeline, opts ...Option) (*Job, error)
 	}
 	j.parent = ctx
 	j.ctx, j.cancel = context.WithCancelCause(ctx)
-	eopt := engine.Options{Clock: j.clock, Context: j.ctx, Spawn: j.beside.Go, Log: c.log.With("pipeline", p.Name()), Aligned: !c.general,
+	eopt := engine.Options{Clock: j.clock, Context: j.ctx, Spawn: j.beside.Go, Log: log, Aligned: !c.general,
 		Scripted: script != nil, QueueBatches: c.queue, BatchRows: c.batch, OnTurn: j.onTurn}
 	j.eng, err = engine.New(plan.New(g, plan.Options{Workers: c.workers, NoLift: c.noLift}), eopt)
 	if err != nil {
