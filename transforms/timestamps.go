@@ -2,6 +2,7 @@ package transforms
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/exec"
@@ -28,7 +29,8 @@ func WithTimestamps[T any](in pcoll.PCollection[T], at func(T) time.Time, opts .
 }
 
 // AllowedSkew lets [WithTimestamps], and the outputs of a [DoFn], go back in
-// time behind their input by up to d. What goes back may be late where it is
+// time behind their input by up to d, in whole milliseconds; by any time if d is
+// the longest there is, math.MaxInt64. What goes back may be late where it is
 // grouped: allow as much lateness there.
 func AllowedSkew(d time.Duration) pcoll.Option { return pcoll.Extra("AllowedSkew", allowedSkew(d)) }
 
@@ -38,8 +40,12 @@ type allowedSkew time.Duration
 func takeSkew(b *pcoll.Builder) (ms int64) {
 	for _, s := range pcoll.Taken[allowedSkew](b) {
 		d := time.Duration(s)
+		if d == math.MaxInt64 {
+			ms = math.MaxInt64
+			continue
+		}
 		if d < 0 || d%time.Millisecond != 0 {
-			b.Errorf("allowed skew %v cannot be; want a whole number of milliseconds, not negative", d)
+			b.Errorf("allowed skew %v cannot be; want a whole number of milliseconds, not negative, or math.MaxInt64 for any", d)
 		}
 		ms = d.Milliseconds()
 	}
