@@ -44,8 +44,13 @@ func TestUnreachableBroker(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	addr := l.Addr().String()
-	l.Close() // nobody listens there any more
+	defer l.Close()
+	c, err := net.Dial("tcp", l.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	addr := c.LocalAddr().String() // nobody listens there, and nobody else can come to
 	start := time.Now()
 	_, err = Open(testContext(t), Config{
 		Brokers: []string{addr}, BootstrapTimeout: 500 * time.Millisecond, Backoff: Backoff{Min: time.Millisecond, Max: 20 * time.Millisecond},
