@@ -16,8 +16,9 @@ import (
 //	paid := transforms.IntervalJoin(orders, payments, 0, time.Hour) // within an hour after the order
 //
 // It relates times, not windows: both collections must be in the global window
-// (the rows can be put into windows after it), and hold no withdrawals. A row has the
-// later of the two event times and comes as soon as both elements are there.
+// (the rows can be put into windows after it). A row has the
+// later of the two event times and comes as soon as both elements are there. An
+// element that is withdrawn (windowing.Retracting) takes its rows with it.
 //
 // # What is kept
 //
@@ -134,8 +135,12 @@ func interval[K comparable, L, R, Row any](kind string, left pcoll.PCollection[p
 	if !b.Bad() {
 		op.describe(b)
 	}
+	op.retracts = ins[0].Retracts || ins[1].Retracts
+	if late && op.retracts {
+		b.Errorf(lateWithdrawals)
+	}
 	bounded := ins[0].Bounded && ins[1].Bounded
-	joined = pcoll.To[pcoll.KV[K, Row]](b, &graph.Collection{Strategy: s, Bounded: bounded})
+	joined = pcoll.To[pcoll.KV[K, Row]](b, &graph.Collection{Strategy: s, Bounded: bounded, Retracts: op.retracts})
 	if late {
 		lateLeft = pcoll.To[pcoll.KV[K, L]](b, pcoll.Unwindowed(ins[0].Bounded))
 		lateRight = pcoll.To[pcoll.KV[K, R]](b, pcoll.Unwindowed(ins[1].Bounded))
@@ -171,7 +176,13 @@ func checkInterval(b *pcoll.Builder, ins [2]*graph.Collection, lower, upper time
 				"windowing.Into(in, windowing.Global()), and the rows into windows after the join", i, in.Strategy.Fn)
 			return &s
 		}
-		pcoll.RefuseWithdrawals(b, in)
+	}
+	for i, in := range ins {
+		if in.Retracts && in.Strategy.Combiner != strategy.EndOfWindow {
+			b.Errorf("results in input %d are stamped %v and change their time from pane to pane, so that one could be too late to be withdrawn; "+
+				"use StampedEndOfWindow in front of the grouping before", i, in.Strategy.Combiner)
+			return &s
+		}
 	}
 	if err := join(&s, ins[1].Strategy); err != nil && !b.Bad() {
 		b.Errorf("the right input cannot be joined with the left one: %w; apply windowing.Into to make them the same", err)
@@ -183,10 +194,10 @@ func checkInterval(b *pcoll.Builder, ins [2]*graph.Collection, lower, upper time
 func (o *intervalOp[K, L, R, Row]) describe(b *pcoll.Builder) {
 	var err error
 	if o.key, err = coders.ForKey[K](); err == nil {
-		_, err = coders.For[L]()
+		o.left, err = coders.For[L]()
 	}
 	if err == nil {
-		_, err = coders.For[R]()
+		o.right, err = coders.For[R]()
 	}
 	if err == nil {
 		o.sides, err = coders.For[twoSides[L, R]]()

@@ -1,7 +1,9 @@
 package transforms
 
 import (
+	"bytes"
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/penstock-dev/penstock/coders"
@@ -15,12 +17,20 @@ import (
 // W. Every other one meets all it can match, because what it matches is kept as
 // long: a left element until W is past its time plus upper plus the lateness, a
 // right one until W is past its time less lower plus the lateness.
+//
+// A withdrawal has the time of its element. So it is too late if a second such
+// element would be, and if it is not then all that its element matched is still
+// kept: it takes these rows back. A row of an element that has matched nothing is not said before
+// nothing can come that matches it, so only the element's own withdrawal takes that back.
 type intervalOp[K comparable, L, R, Row any] struct {
 	lower, upper, lateness int64 // ms
 	key                    *coders.Key[K]
 	sides                  coders.Coder[twoSides[L, R]]
 	rows                   rowsOf[L, R, Row]
 	late                   bool // the second and third output take what is dropped
+	retracts               bool // elements may be withdrawals
+	left                   coders.Coder[L]
+	right                  coders.Coder[R]
 }
 
 // twoSides are the elements kept of a key, each side in the order of time.
@@ -33,7 +43,7 @@ type twoSides[L, R any] struct {
 type kept[T any] struct {
 	Time    int64
 	Late    bool // it was behind the watermark, within the lateness
-	Matched bool
+	Matches int32
 	Value   T
 }
 
@@ -43,8 +53,10 @@ func (o *intervalOp[K, L, R, Row]) New(env exec.Env, outs []any) (exec.Instance,
 		emitted: env.Counter(exec.Emitted(0)), buffered: env.Distribution("bufferedRows"), down: outs[0].(exec.Input[pcoll.KV[K, Row]]),
 		wm: exec.MinTime}
 	x.keys = table.New(o.key, coders.Coder[pending[L, R]](pendingCoder[L, R]{o.sides}))
-	x.left = half[K, L, R, Row, L]{lower: o.lower, upper: o.upper, alone: o.rows.left, column: func(c *pending[L, R]) *column[L] { return &c.left }}
-	x.right = half[K, L, R, Row, R]{lower: -o.upper, upper: -o.lower, alone: o.rows.right, column: func(c *pending[L, R]) *column[R] { return &c.right }}
+	x.left = half[K, L, R, Row, L]{lower: o.lower, upper: o.upper, alone: o.rows.left, value: o.left,
+		column: func(c *pending[L, R]) *column[L] { return &c.left }}
+	x.right = half[K, L, R, Row, R]{lower: -o.upper, upper: -o.lower, alone: o.rows.right, value: o.right,
+		column: func(c *pending[L, R]) *column[R] { return &c.right }}
 	env.Keep("watermark", (*mark)(&x.wm))
 	env.Keep("rows", x.keys)
 	lateLeft, lateRight := func(*exec.Ctx, pcoll.KV[K, L]) {}, func(*exec.Ctx, pcoll.KV[K, R]) {}
@@ -105,9 +117,10 @@ type intervals[K comparable, L, R, Row any] struct {
 type half[K comparable, L, R, Row, T any] struct {
 	lower, upper int64
 	alone        func(T) Row // nil where an element that matched nothing has no row
+	value        coders.Coder[T]
 	column       func(*pending[L, R]) *column[T]
 	ends         keysDue[K] // when the first element of a key has to go
-	holds        keysDue[K] // elements that hold the output watermark: all that matched nothing, and some that did since
+	holds        keysDue[K] // elements that hold the output watermark: all that may be a row alone, and some that cannot any more
 }
 
 // pending is what is kept of a key.
@@ -122,42 +135,82 @@ type column[T any] struct {
 	armed exec.Time // derived: the entry of ends that counts, where there are rows
 }
 
-// arrive lets an element meet what the other side has, and keeps it while it can match more.
+// arrive lets an element meet what the other side has, and keeps it while it can
+// match more. A withdrawal meets the same, and its element is kept no longer.
 func arrive[K comparable, L, R, Row, T, O any](x *intervals[K, L, R, Row], c *exec.Ctx, own *half[K, L, R, Row, T], other *half[K, L, R, Row, O],
 	e pcoll.KV[K, T], both func(T, O) Row) {
 	if x.key.Normalize != nil {
 		e.Key = x.key.Normalize(e.Key)
 	}
 	hash, t := x.key.Hash(e.Key), c.Time
-	cell, matched := x.keys.Find(hash, e.Key), false
+	cell, matches, by := x.keys.Find(hash, e.Key), int32(0), int32(1)
+	if c.Kind.Withdrawal() {
+		by = -1
+	}
 	if cell != nil {
 		rows := other.column(cell).rows
 		// Plain arithmetic: times and bounds are far from the ends of int64.
 		for i := search(rows, int64(t)+own.lower); i < len(rows) && rows[i].Time <= int64(t)+own.upper; i++ {
-			rows[i].Matched, matched = true, true
+			rows[i].Matches += by
+			matches++
 			x.emit(c, max(t, exec.Time(rows[i].Time)), e.Key, both(e.Value, rows[i].Value))
 		}
 	}
 	end := x.end(t, own.upper)
 	if end < x.wm { // nothing that it could match can come any more
-		if !matched && own.alone != nil {
+		if matches == 0 && own.alone != nil {
 			x.emit(c, t, e.Key, own.alone(e.Value))
 		}
+		return
+	}
+	if by < 0 {
+		x.took(c, cell, hash, e.Key, own.take(c, cell, e.Value))
 		return
 	}
 	if cell == nil {
 		cell, _ = x.keys.At(hash, e.Key)
 	}
 	col := own.column(cell)
-	r := kept[T]{Time: int64(t), Late: t < x.wm, Matched: matched, Value: e.Value}
+	r := kept[T]{Time: int64(t), Late: t < x.wm, Matches: matches, Value: e.Value}
 	col.put(r)
 	x.count++
 	if len(col.rows) == 1 || end < col.armed {
 		col.armed = end
 		own.ends.push(keyDue[K]{at: end, hash: hash, key: e.Key})
 	}
-	if !matched && own.alone != nil {
+	if own.alone != nil && (matches == 0 || x.retracts) {
 		own.holds.push(keyDue[K]{x.hold(t, r.Late), t, r.Late, hash, e.Key})
+	}
+}
+
+// take takes an element with c's time out of a cell and reports whether there was one.
+func (h *half[K, L, R, Row, T]) take(c *exec.Ctx, cell *pending[L, R], v T) bool {
+	if cell == nil {
+		return false
+	}
+	col := h.column(cell)
+	var enc, other []byte
+	enc, err := h.value.Append(nil, v)
+	for i := search(col.rows, int64(c.Time)); err == nil && i < len(col.rows) && col.rows[i].Time == int64(c.Time); i++ {
+		if other, err = h.value.Append(other[:0], col.rows[i].Value); err == nil && bytes.Equal(enc, other) {
+			col.rows = slices.Delete(col.rows, i, i+1)
+			return true
+		}
+	}
+	c.Fail(err)
+	return false
+}
+
+// took follows up on a withdrawal, of which there has to be an element.
+func (x *intervals[K, L, R, Row]) took(c *exec.Ctx, cell *pending[L, R], hash uint64, k K, ok bool) {
+	if !ok {
+		c.Fail(fmt.Errorf("a withdrawal finds no such element of key %v: a function between this join and the grouping before gave "+
+			"it another result than its element; functions have to be deterministic where elements may be withdrawn", k))
+		return
+	}
+	x.count--
+	if len(cell.left.rows)+len(cell.right.rows) == 0 {
+		x.keys.Delete(hash, k)
 	}
 }
 
@@ -192,6 +245,9 @@ func (x *intervals[K, L, R, Row]) hold(t exec.Time, late bool) exec.Time {
 func (x *intervals[K, L, R, Row]) emit(c *exec.Ctx, at exec.Time, k K, row Row) {
 	t, w, p, kind := c.Time, c.Window, c.Pane, c.Kind
 	c.Time, c.Window, c.Pane, c.Kind = at, exec.Global, exec.NoFiring, exec.Insert
+	if kind.Withdrawal() {
+		c.Kind = exec.Delete // what comes in its place need not be a row
+	}
 	x.emitted.N++
 	x.down(c, pcoll.KV[K, Row]{Key: k, Value: row})
 	c.Time, c.Window, c.Pane, c.Kind, c.Op = t, w, p, kind, x.op
@@ -200,6 +256,7 @@ func (x *intervals[K, L, R, Row]) emit(c *exec.Ctx, at exec.Time, k K, row Row) 
 // advance lets go of elements that can match no more, and moves the output
 // watermark up to the first that may still be a row alone.
 func (x *intervals[K, L, R, Row]) advance(c *exec.Ctx, in []exec.Time) (out exec.Time, more bool) {
+	c.Kind = exec.Insert
 	x.wm = max(x.wm, min(in[0], in[1]))
 	for len(x.left.ends) > 0 && x.left.ends[0].at < x.wm && c.Err == nil && !more {
 		more = expire(x, c, &x.left) && c.Full
@@ -235,7 +292,7 @@ func expire[K comparable, L, R, Row, T any](x *intervals[K, L, R, Row], c *exec.
 		col.rows[0] = kept[T]{}
 		col.rows = col.rows[1:]
 		x.count--
-		if !r.Matched && h.alone != nil {
+		if r.Matches == 0 && h.alone != nil {
 			x.emit(c, exec.Time(r.Time), d.key, h.alone(r.Value))
 			emitted = true
 		}
@@ -256,7 +313,7 @@ func expire[K comparable, L, R, Row, T any](x *intervals[K, L, R, Row], c *exec.
 func leastHold[K comparable, L, R, Row, T any](x *intervals[K, L, R, Row], h *half[K, L, R, Row, T], low exec.Time) exec.Time {
 	for len(h.holds) > 0 && h.holds[0].at < low {
 		d := &h.holds[0]
-		if cell := x.keys.Find(d.hash, d.key); cell != nil && h.column(cell).waits(d.time, d.late) {
+		if cell := x.keys.Find(d.hash, d.key); cell != nil && h.column(cell).waits(d.time, d.late, x.retracts) {
 			return d.at
 		}
 		h.holds.pop()
@@ -264,10 +321,11 @@ func leastHold[K comparable, L, R, Row, T any](x *intervals[K, L, R, Row], h *ha
 	return low
 }
 
-// waits reports whether an element of that time has matched nothing yet.
-func (col *column[T]) waits(t exec.Time, late bool) bool {
+// waits reports whether an element of that time has matched nothing, or can come
+// to that because what it matched may be taken back.
+func (col *column[T]) waits(t exec.Time, late, retracts bool) bool {
 	for i := search(col.rows, int64(t)); i < len(col.rows) && col.rows[i].Time == int64(t); i++ {
-		if !col.rows[i].Matched && col.rows[i].Late == late {
+		if (col.rows[i].Matches == 0 || retracts) && col.rows[i].Late == late {
 			return true
 		}
 	}
@@ -310,7 +368,7 @@ func arm[K comparable, L, R, Row, T any](x *intervals[K, L, R, Row], h *half[K, 
 	col.armed = x.end(exec.Time(col.rows[0].Time), h.upper)
 	h.ends.push(keyDue[K]{at: col.armed, hash: hash, key: k})
 	for i := range col.rows {
-		if r := &col.rows[i]; !r.Matched && h.alone != nil {
+		if r := &col.rows[i]; h.alone != nil && (r.Matches == 0 || x.retracts) {
 			t := exec.Time(r.Time)
 			h.holds.push(keyDue[K]{x.hold(t, r.Late), t, r.Late, hash, k})
 		}

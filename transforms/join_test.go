@@ -215,11 +215,16 @@ func TestJoinMistakes(t *testing.T) {
 			"LeftIntervalJoin: bounds 0s and 1µs cannot be: time is kept in whole milliseconds"},
 		{"interval in windows", func(p *pcoll.Pipeline) { RightIntervalJoin(pairs(p), minutes(pairs(p)), 0, 0) },
 			"RightIntervalJoin: input 1 is in windows, fixed(1m0s), which an interval join does not look at; put it into the global window"},
-		{"interval of withdrawals", func(p *pcoll.Pipeline) {
+		{"interval of withdrawals, late", func(p *pcoll.Pipeline) {
 			said := MapValues(GroupByKey(minutes(pairs(p), windowing.AllowedLateness(time.Hour), windowing.Retracting())),
 				func(g pcoll.Group[string]) string { return fmt.Sprint(g.Len()) })
-			IntervalJoin(windowing.Into(said, windowing.Global()), pairs(p), 0, 0)
-		}, "IntervalJoin: elements of the input may be withdrawals of earlier ones, which IntervalJoin cannot take back"},
+			IntervalJoinWithLate(windowing.Into(said, windowing.Global()), windowing.Into(pairs(p), windowing.Global(), windowing.Retracting()), 0, 0)
+		}, "IntervalJoin: elements of the input may be withdrawals, and one that comes too late would be alone"},
+		{"interval of withdrawals, times that move", func(p *pcoll.Pipeline) {
+			said := MapValues(GroupByKey(windowing.Into(pairs(p), windowing.Global(), windowing.Trigger(triggers.Always{}), windowing.StampedLatest(),
+				windowing.Retracting())), func(g pcoll.Group[string]) string { return fmt.Sprint(g.Len()) })
+			IntervalJoin(said, said, 0, 0)
+		}, "IntervalJoin: results in input 0 are stamped LATEST and change their time from pane to pane"},
 		{"interval, stamps differ", func(p *pcoll.Pipeline) {
 			FullIntervalJoin(windowing.Into(pairs(p), windowing.Global(), windowing.StampedLatest()), pairs(p), 0, 0)
 		}, "FullIntervalJoin: the right input cannot be joined with the left one: results are stamped END_OF_WINDOW and LATEST"},

@@ -12,6 +12,10 @@ import (
 	"github.com/penstock-dev/penstock/transforms/combine"
 )
 
+// lateWithdrawals is why there is no late output where elements may be withdrawals.
+const lateWithdrawals = "elements of the input may be withdrawals, and one that comes too late would be alone among what is dropped, " +
+	"without what it takes back; leave WithLate out, and see the counter of what is dropped in the result, or use it at the first grouping"
+
 // checkWithdrawals reports groupings of elements that may be withdrawals whose
 // results would not follow them.
 func checkWithdrawals(b *pcoll.Builder, like *graph.Collection, late bool) {
@@ -24,8 +28,7 @@ func checkWithdrawals(b *pcoll.Builder, like *graph.Collection, late bool) {
 		b.Errorf("elements of the input may be withdrawals, which would have to part windows of %v again that an element had merged; "+
 			"put elements into sessions before the first retracting grouping", s.Fn)
 	case late:
-		b.Errorf("elements of the input may be withdrawals, and one that comes too late would be alone among what is dropped, without what it takes back; " +
-			"leave WithLate out, and see the counter of what is dropped in the result, or use it at the first grouping")
+		b.Errorf(lateWithdrawals)
 	}
 }
 

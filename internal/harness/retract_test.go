@@ -31,5 +31,11 @@ func retracting() map[string]func(p *pcoll.Pipeline) {
 			transforms.GroupByKeyWithLate(keyed(windowing.Into(ints(p), fn, how...)))
 		}
 	}
+	m["retract, interval join"] = func(p *pcoll.Pipeline) {
+		sums := transforms.SumPerKey(keyed(windowing.Into(ints(p), windowing.Fixed(2*time.Second), how...)))
+		left := windowing.Into(sums, windowing.Global(), how[2])
+		right := keyed(windowing.Into(ints(p), windowing.Global(), windowing.Retracting(), windowing.AllowedLateness(5*time.Second), how[2]))
+		transforms.Map(transforms.FullIntervalJoin(left, right, -time.Second, time.Second), values)
+	}
 	return m
 }

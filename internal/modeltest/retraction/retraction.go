@@ -237,13 +237,9 @@ func Sequence(p *pcoll.Pipeline, n int64) pcoll.PCollection[Row] {
 
 // Build adds the plan to a pipeline, behind rows.
 func (l Plan) Build(rows pcoll.PCollection[Row]) (out pcoll.PCollection[Row], err error) {
-	in, err := surface.Into(rows, l.First)
+	out, err = l.Found(rows)
 	if err != nil {
-		return in, err
-	}
-	out = l.Folds[0].of(in)
-	for _, s := range l.Between {
-		out = s.of(out)
+		return out, err
 	}
 	// What the first grouping found becomes the key: its corrections move rows to other keys.
 	out = transforms.Map(out, func(r Row) Row { return Row{Key: floor(r.Value, 4), Value: r.Key + r.Value} })
@@ -258,6 +254,19 @@ func (l Plan) Build(rows pcoll.PCollection[Row]) (out pcoll.PCollection[Row], er
 		}
 	}
 	return l.Folds[1].of(windowing.Into(out, fn, how...)), nil
+}
+
+// Found adds the first grouping and what follows it, up to the second.
+func (l Plan) Found(rows pcoll.PCollection[Row]) (out pcoll.PCollection[Row], err error) {
+	in, err := surface.Into(rows, l.First)
+	if err != nil {
+		return in, err
+	}
+	out = l.Folds[0].of(in)
+	for _, s := range l.Between {
+		out = s.of(out)
+	}
+	return out, nil
 }
 
 func floor(v, by int64) int64 {
