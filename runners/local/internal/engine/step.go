@@ -12,7 +12,7 @@ type Status uint8
 const (
 	Running Status = iota // call Step again
 	Parked                // nothing to do until Signal wakes or WakeAt is past
-	Blocked               // a consumer's queue is full; Signal wakes when it is not
+	Blocked               // a consumer has no room, or work beside the task is to return before a pass goes on; Signal wakes then
 	Done                  // everything was emitted and Finish was called
 	Failed                // see Err
 )
@@ -51,11 +51,11 @@ func (t *Task) step() Status {
 		t.obey(m)
 		return Running
 	}
-	if !t.eng.opt.Scripted && t.returned() {
+	if !t.eng.opt.Scripted && t.returned(0) {
 		t.begin()
 		return Running
 	}
-	if !t.sated() && (t.feed() || t.poll()) {
+	if !t.sated(0) && (t.feed() || t.poll()) {
 		return Running
 	}
 	if t.eng.opt.Scripted && t.aligned() {
@@ -96,9 +96,10 @@ func (t *Task) blocked() bool {
 	return false
 }
 
-// returned reports whether some operator has work to collect that was done beside the task.
-func (t *Task) returned() bool {
-	for _, o := range t.ops {
+// returned reports whether some operator, from number from on, has work to collect
+// that was done beside the task.
+func (t *Task) returned(from int) bool {
+	for _, o := range t.ops[from:] {
 		if o.env.Returned() {
 			return true
 		}
@@ -106,14 +107,14 @@ func (t *Task) returned() bool {
 	return false
 }
 
-// sated reports whether some operator waits for so much work beside the task
-// that it wants no further elements. A turn of a script is taken whole.
-func (t *Task) sated() bool {
+// sated reports whether some operator, from number from on, waits for so much work
+// beside the task that it wants no further elements. A turn of a script is taken whole.
+func (t *Task) sated(from int) bool {
 	if t.eng.opt.Scripted {
 		return false
 	}
-	for _, o := range t.ops {
-		if o.inst.Full != nil && o.inst.Full() {
+	for _, i := range t.limited {
+		if i >= from && t.ops[i].inst.Full() {
 			return true
 		}
 	}
@@ -291,11 +292,20 @@ func (t *Task) pass() Status {
 		if t.c.Err != nil {
 			return Running
 		}
+		sated := t.sated(t.at + 1)
+		t.c.Full = t.c.Full || sated
 		if o.advance(t.c, now) || t.c.Err != nil {
 			t.full = true
+			if sated || t.sated(t.at+1) {
+				t.halted = append(t.halted, t.at)
+				t.at, t.turned = t.at+1, false
+			}
 			return Running
 		}
 		t.turned = false
+	}
+	if len(t.halted) > 0 {
+		return t.resume()
 	}
 	t.passing = false
 	if t.eng.opt.Scripted {
@@ -305,6 +315,26 @@ func (t *Task) pass() Status {
 	if t.dirty && (now >= t.flushed.Add(flushData) || now >= t.flushed.Add(flushWatermark) && t.moved()) {
 		t.flush()
 	}
+	return Running
+}
+
+// resume goes on with the last operator that had more to fire than the operators
+// behind it want. Until those want more, it takes up for them what returns.
+func (t *Task) resume() Status {
+	last := len(t.halted) - 1
+	o := t.halted[last]
+	switch {
+	case !t.sated(o + 1):
+		t.at, t.turned, t.halted = o, true, t.halted[:last]
+	case t.returned(o + 1):
+		t.at, t.turned = o+1, false
+	default:
+		if t.dirty {
+			t.flush() // what was emitted need not wait
+		}
+		return Blocked
+	}
+	t.dirty = true
 	return Running
 }
 

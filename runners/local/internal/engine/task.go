@@ -18,21 +18,23 @@ type Task struct {
 	// Mail takes commands for the task from any goroutine.
 	Mail *host.Queue[Command]
 
-	eng    *Engine
-	c      *exec.Ctx
-	ops    []*opState // topological
-	byOp   map[*plan.Op]*opState
-	inlets []*inlet
-	queues []*inQueue // of all inlets
-	outs   []*outlet
-	roots  bool // some operator is a root
-	turns  bool // markers of a script come here: from the driver, or from tasks that they come to
-	next   int  // queue to look at next
+	eng     *Engine
+	c       *exec.Ctx
+	ops     []*opState // topological
+	byOp    map[*plan.Op]*opState
+	inlets  []*inlet
+	queues  []*inQueue // of all inlets
+	outs    []*outlet
+	roots   bool  // some operator is a root
+	turns   bool  // markers of a script come here: from the driver, or from tasks that they come to
+	next    int   // queue to look at next
+	limited []int // operators that may be sated, ascending
 
-	passing bool // a pass over the operators is under way
-	at      int  // operator that the pass has come to
-	turned  bool // its Turn was called
-	full    bool // an outlet was full when last looked at
+	passing bool  // a pass over the operators is under way
+	at      int   // operator that the pass has come to
+	turned  bool  // its Turn was called
+	halted  []int // operators before it that have more to fire, ascending
+	full    bool  // an outlet was full when last looked at
 
 	dirty     bool      // elements or watermarks may wait to be sent
 	flushed   exec.Time // processing time of the last flush
@@ -92,8 +94,11 @@ func (t *Task) build() error {
 			return err
 		}
 	}
-	for _, o := range t.ops {
+	for i, o := range t.ops {
 		t.wireInputs(o)
+		if o.inst.Full != nil {
+			t.limited = append(t.limited, i)
+		}
 	}
 	return nil
 }
