@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"math/rand/v2"
+	"os"
 	"time"
 
 	kafka "github.com/segmentio/kafka-go"
@@ -63,7 +64,7 @@ func (c *Client) retry(ctx context.Context, budget time.Duration, f func(context
 		if err == nil || permanent(err) {
 			return err
 		}
-		if before != nil && ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		if before != nil && timeIsOver(ctx, err) {
 			return before // that the time is over says less than why the attempts failed
 		}
 		before = err
@@ -79,6 +80,16 @@ func (c *Client) retry(ctx context.Context, budget time.Duration, f func(context
 			return err
 		}
 	}
+}
+
+// timeIsOver reports whether err says no more than that the context has ended. A
+// connection may give up at the context's deadline before the context itself does.
+func timeIsOver(ctx context.Context, err error) bool {
+	if ctx.Err() != nil && errors.Is(err, ctx.Err()) {
+		return true
+	}
+	deadline, ok := ctx.Deadline()
+	return ok && !time.Now().Before(deadline) && (errors.Is(err, context.DeadlineExceeded) || errors.Is(err, os.ErrDeadlineExceeded))
 }
 
 // afterFailure drops kafka-go's pooled connections when the failure may come from its view of the cluster: a broker it does not know yet
