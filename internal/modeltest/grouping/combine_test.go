@@ -68,6 +68,7 @@ func TestCombinersOfOnesOwn(t *testing.T) {
 		tenfold := func(n int) int { return 10 * n }
 		shouted := combine.Then(combine.On(tenfold, sortedDigits{}), strings.ToUpper) // a function, and one of a package
 		passert.Equals(t, CombinePerKey(CreateFrom(p, table), shouted), pcoll.Pair("a", "000114"), pcoll.Pair("b", "00113"))
+		passert.Equals(t, Combine(Values(CreateFrom(p, table)), shouted), "00000111134")
 	})
 	onAll(t, "of many elements, in parts", func(t *testing.T, p *pcoll.Pipeline) {
 		nines := KeyBy(Map(GenerateSequence(p, 0, 6000), func(n int64) int { return 9 }), func(int) string { return "k" })

@@ -161,3 +161,25 @@ func TestGroupingsBehindTimersFire(t *testing.T) {
 	passert.Panes(t, SumPerKey(SumPerKey(timed)), passert.Early(kv("k", 3)), passert.Early(kv("k", 3)), passert.OnTime(kv("k", 0)))
 	ptest.Run(t, p)
 }
+
+// TestResultsAreWindowedAnewByTheirStamp: a result has the time that its stamp
+// gives it, and that decides into which windows it comes behind the grouping.
+func TestResultsAreWindowedAnewByTheirStamp(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		stamp pcoll.Option
+		into  pcoll.Window
+	}{
+		{"earliest", windowing.StampedEarliest(), secs(0, 5)},
+		{"latest", windowing.StampedLatest(), secs(5, 10)},
+		{"end of the window", windowing.StampedEndOfWindow(), secs(5, 10)},
+	} {
+		onAll(t, c.name, func(t *testing.T, p *pcoll.Pipeline) {
+			in := teststream.New[pair]().Bundle(teststream.At(sec(7), kv("k", 7)), teststream.At(sec(2), kv("k", 2))).Watermark(sec(30)).Source(p)
+			first := SumPerKey(windowing.Into(in, windowing.Fixed(10*time.Second), c.stamp))
+			groups, late := GroupByKeyWithLate(windowing.Into(first, windowing.Fixed(5*time.Second), windowing.StampedEndOfWindow()))
+			passert.Windows(t, Map(groups, func(g pcoll.KV[string, pcoll.Group[int]]) string { return fmt.Sprint(g.Value) }), passert.Holds(c.into, "[9]"))
+			passert.Empty(t, late)
+		})
+	}
+}
