@@ -1,6 +1,7 @@
 package transforms
 
 import (
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -69,8 +70,8 @@ type BundleFinisher[Out any] interface {
 }
 
 // A Teardowner is a [DoFn] that has something to release when its worker ends.
-// It is called once, also after a failure of the run. A Setup that fails must
-// itself release what it had acquired.
+// It is called once, also after a failure of the run, and also after a Setup that
+// failed, so that it may find that only in part done.
 type Teardowner interface {
 	Teardown() error
 }
@@ -215,14 +216,22 @@ func (d *doing[In, Out]) kernel() exec.Input[In] {
 	}
 }
 
-func (d *doing[In, Out]) setup(env exec.Env) error {
+func (d *doing[In, Out]) setup(env exec.Env) (err error) {
 	s, ok := d.fn.(Setupper)
 	if !ok {
 		return nil
 	}
+	done := false
+	defer func() {
+		if !done || err != nil {
+			err = errors.Join(err, d.close())
+		}
+	}()
 	x := exec.NewCtx(env.Context())
 	x.Op = d.op
-	if err := s.Setup(d.pc.BindFree(x)); err != nil {
+	err = s.Setup(d.pc.BindFree(x))
+	done = true
+	if err != nil {
 		return fmt.Errorf("calling Setup: %w", err)
 	}
 	return x.Err // of emitting to an Output, which has no element yet

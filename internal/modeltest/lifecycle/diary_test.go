@@ -90,8 +90,7 @@ var (
 )
 
 // check compares each instance's calls with what they may be. Where method at is
-// to fail, an instance that got there is called no more but for its Teardown, which
-// it gets unless Setup was what failed.
+// to fail, an instance that got there is called no more but for its Teardown.
 func (d *diary) check(t *testing.T, at string, whole bool) {
 	t.Helper()
 	failed := 0
@@ -109,7 +108,7 @@ func (d *diary) check(t *testing.T, at string, whole bool) {
 		}
 		failed++
 		after := strings.Join(calls[first+1:], " ")
-		if want := map[bool]string{true: "", false: "Teardown"}[at == "Setup" || at == "Teardown"]; after != want {
+		if want := map[bool]string{true: "", false: "Teardown"}[at == "Teardown"]; after != want {
 			t.Errorf("instance %d: calls %s: after the failure %q, want %q", i, got, after, want)
 		}
 	}
