@@ -16,7 +16,7 @@ import (
 // order on a virtual clock, and finds what a real run would meet once a month.
 // Connectors are outside: they talk to the world.
 var engine = []string{
-	"internal/exec", "internal/graph", "internal/panes", "internal/progress", "internal/sideinput", "internal/strategy", "internal/table",
+	"internal/async", "internal/exec", "internal/graph", "internal/panes", "internal/progress", "internal/sideinput", "internal/strategy", "internal/table",
 	"runners/direct", "runners/local/internal/engine", "runners/local/internal/plan",
 	"side", "state", "timers", "transforms", "transforms/combine",
 }

@@ -48,11 +48,14 @@ var layers = []layer{
 	{"timers", "internal/exec pcoll", "", pure},
 	{"internal/sideinput", "coders internal/exec internal/graph internal/panes internal/strategy pcoll", "",
 		"what side inputs are made of, without the types that users see"},
+	{"internal/async", "coders internal/exec internal/graph pcoll", "", "calls of outside services behind exec's contract, below the transforms that make them"},
 	{"side", "coders internal/exec internal/sideinput pcoll", "", pure},
 	{"transforms/combine", "coders", "", pure},
 	{"transforms/sketch", "coders transforms/combine", "github.com/axiomhq/hyperloglog github.com/DataDog/sketches-go",
 		"sketches are of other modules, and apart so that the core stays free of them"},
-	{"transforms", under + " internal/sideinput io/connector pcoll state timers side triggers windowing transforms/combine", "",
+	{"transforms/lookup", "coders internal/async pcoll transforms", "github.com/dgraph-io/ristretto/v2",
+		"its cache is of another module, and it is apart so that the core stays free of that"},
+	{"transforms", under + " internal/async internal/sideinput io/connector pcoll state timers side triggers windowing transforms/combine", "",
 		"a transform is an operator behind exec's contract: it needs no runner, so each runs it"},
 
 	{"runners/direct/...", under + " internal/host io/connector pcoll runners/direct/...", "", runner},
@@ -79,7 +82,7 @@ var layers = []layer{
 // stdOnly are the packages that need the standard library only, all the way down.
 var stdOnly = []string{
 	"coders", "pcoll", "transforms", "transforms/combine", "windowing", "triggers", "state", "timers", "side", "runners/direct",
-	"io/connector", "internal/exec", "internal/graph", "internal/host", "internal/panes", "internal/progress", "internal/sideinput",
+	"io/connector", "internal/async", "internal/exec", "internal/graph", "internal/host", "internal/panes", "internal/progress", "internal/sideinput",
 	"internal/strategy", "internal/table",
 }
 

@@ -2,6 +2,7 @@ package harness
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/graph"
@@ -216,7 +217,9 @@ func (x *executor) run() {
 		o.ended = o.ended || len(o.ins) == 0
 	}
 	x.last = true
-	x.turn()
+	for x.turn(); x.busy() && x.c.Err == nil; {
+		x.turn()
+	}
 	for _, f := range []func(exec.Instance) func(*exec.Ctx){
 		func(i exec.Instance) func(*exec.Ctx) { return i.Finish }, func(i exec.Instance) func(*exec.Ctx) { return i.Commit }} {
 		for _, o := range x.ops {
@@ -353,6 +356,11 @@ func (x *executor) work(o *operator) {
 	}
 }
 
+// busy reports whether some operator waits for work beside it.
+func (x *executor) busy() bool {
+	return slices.ContainsFunc(x.ops, func(o *operator) bool { return o.env.Running() > 0 })
+}
+
 func (x *executor) advance(o *operator) {
 	low := exec.MaxTime
 	for i, f := range o.ins {
@@ -366,7 +374,9 @@ func (x *executor) advance(o *operator) {
 		more = false
 		if o.inst.Advance != nil {
 			x.c.Full, x.c.Op = false, o.number
-			low, more = o.inst.Advance(x.c, o.in)
+			if low, more = o.inst.Advance(x.c, o.in); more && low != exec.Idle {
+				o.out = max(o.out, low)
+			}
 		}
 	}
 	if o.ended {
