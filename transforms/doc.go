@@ -10,6 +10,24 @@
 // Functions that look at time, window or pane of an element, or need a
 // lifecycle or several outputs implement [DoFn] and run in [ParDo].
 //
+// # What there is
+//
+//   - of elements, one by one: [Map], [FlatMap], [Filter], [TryMap], [KeyBy],
+//     [MapValues], [Keys], [Values], [Partition], [WithTimestamps], [ParDo], [ForEach]; with
+//     a side input (package side) [MapSide], [FilterSide]; calling a service [AsyncMap], and Enrich of package lookup
+//   - of groups: [GroupByKey], [CombinePerKey], [Combine] and their short forms
+//     ([CountPerKey], [Sum], [MeanPerKey], [Top] …), [Latest], [Sample], [Distinct]; combiners are in
+//     packages combine and sketch
+//   - of several collections: [Flatten], [CoGroupByKey2] to 4, [Join] and its outer
+//     forms per window, [IntervalJoin] and its outer forms by time, [Union], [Intersect], [Except]
+//   - with state and timers of one's own: [StatefulParDo] (packages state and timers);
+//     made of it [Deduplicate], [GroupIntoBatches]
+//   - of order and flow: [Reshuffle], [WaitOn], [Reify]
+//   - sources: [Create], [GenerateSequence], [PeriodicImpulse]; connectors are under io
+//
+// Whatever drops elements that come too late has a twin named …WithLate, which
+// returns them.
+//
 // # What functions may do
 //
 // A function given to a transform is called by any number of workers at once,
