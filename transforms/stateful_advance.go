@@ -31,10 +31,14 @@ func (s *keeping[K, V, Out]) advance(c *exec.Ctx, in []exec.Time) (out exec.Time
 	if len(s.clocks) > 0 {
 		s.env.WakeAt(s.clocks[0].at)
 	}
-	if idle && s.cells.used == 0 {
-		return exec.Idle, more
+	if more { // holds that firings set before this watermark is done with are not to come too late
+		return min(s.told, s.held()), true
 	}
-	return s.held(), more
+	s.told = s.marks.in
+	if idle && s.cells.used == 0 {
+		return exec.Idle, false
+	}
+	return s.held(), false
 }
 
 // next does the one thing that is due first, and reports whether there was any.
@@ -146,14 +150,24 @@ func (s *keeping[K, V, Out]) nextHold(x *cell[K, V]) exec.Time {
 	for _, list := range [...][]timer{x.event, x.clock} {
 		for i := range list {
 			if !list[i].noHold {
-				at = min(at, list[i].out)
+				at = min(at, list[i].hold)
 			}
 		}
 	}
 	if len(x.waiting) > 0 {
-		at = min(at, x.waiting[0].time)
+		at = min(at, x.waiting[0].hold) // the least of all: later ones were put behind it
 	}
 	return at
+}
+
+// notBefore returns where something of output time t can hold the output
+// watermark: not behind where the key and window alone would have let it come. Other
+// keys may hold it further back still, but which of them are on this worker must not matter.
+func (s *keeping[K, V, Out]) notBefore(x *cell[K, V], t, held exec.Time) exec.Time {
+	if t >= s.told {
+		return t
+	}
+	return max(t, min(s.told, held, s.nextHold(x)))
 }
 
 // dueEvent makes sure that the cell is looked at when the watermark is past at.
@@ -232,7 +246,7 @@ func (s *keeping[K, V, Out]) expire(c *exec.Ctx) bool {
 func (s *keeping[K, V, Out]) tell(c *exec.Ctx, slot int32) {
 	x := s.cells.at(slot)
 	if s.begin(c) {
-		s.enter(c, slot, current{window: x.window, time: x.window.Max(), expiring: true, firing: exec.Idle}, x.window.Max())
+		s.enter(c, slot, current{window: x.window, time: x.window.Max(), expiring: true, firing: exec.Idle, held: exec.Idle}, x.window.Max())
 		c.Time, c.Window, c.Pane, c.Kind, c.Op = x.window.Max(), x.window, exec.NoFiring, exec.Insert, s.op
 		if err := s.onExpiry.OnWindowExpiration(s.pc.Bind(c), x.key, s.emit); err != nil {
 			c.Fail(fmt.Errorf("key %+v: OnWindowExpiration: %w", x.key, err))
@@ -256,9 +270,10 @@ func (s *keeping[K, V, Out]) wait(c *exec.Ctx, slot int32, v V) {
 		}
 		return 1
 	})
-	x.waiting = slices.Insert(x.waiting, i, waiting[V]{c.Time, c.Pane, c.Kind, v})
+	hold := s.notBefore(x, c.Time, exec.Idle)
+	x.waiting = slices.Insert(x.waiting, i, waiting[V]{c.Time, hold, c.Pane, c.Kind, v})
 	s.dueEvent(slot, x, s.release(x.window, c.Time))
-	s.hold(slot, x, c.Time)
+	s.hold(slot, x, hold)
 }
 
 // resume processes the first waiting element of a cell.
@@ -269,7 +284,7 @@ func (s *keeping[K, V, Out]) resume(c *exec.Ctx, slot int32, x *cell[K, V]) {
 		x.waiting = nil
 	}
 	c.Time, c.Window, c.Pane, c.Kind = e.time, x.window, e.pane, e.kind
-	s.call(c, slot, pcoll.KV[K, V]{Key: x.key, Value: e.v})
+	s.call(c, slot, pcoll.KV[K, V]{Key: x.key, Value: e.v}, e.hold)
 }
 
 // plan makes sure that what ends in a slot is swept, some time after.

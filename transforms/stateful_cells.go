@@ -25,9 +25,10 @@ type cell[K comparable, V any] struct {
 // timer is one that is set.
 type timer struct {
 	at, out exec.Time
+	hold    exec.Time // where it holds the output watermark: at out, or as soon behind it as it can
 	field   int
 	tag     string
-	noHold  bool // there is no out
+	noHold  bool // there is no out, nor hold
 }
 
 func (t timer) compare(o timer) int {
@@ -37,6 +38,7 @@ func (t timer) compare(o timer) int {
 // waiting is an element that waits for its turn.
 type waiting[V any] struct {
 	time exec.Time
+	hold exec.Time // of the output watermark; see timer
 	pane exec.Pane
 	kind exec.Kind
 	v    V

@@ -33,7 +33,8 @@ type statefulOp[K comparable, V, Out any] struct {
 // New makes the operator's instance: a worker's copy of the function with its state.
 func (o *statefulOp[K, V, Out]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	d, worker := newDoing(env, DoFn[pcoll.KV[K, V], Out](o.fn), o.skew, outs[0])
-	s := &keeping[K, V, Out]{doing: d, spec: o, env: env, dropped: env.Counter(exec.DroppedLate), marks: marks{exec.MinTime, exec.MinTime},
+	s := &keeping[K, V, Out]{doing: d, spec: o, env: env, dropped: env.Counter(exec.DroppedLate),
+		marks: marks{exec.MinTime, exec.MinTime}, told: exec.MinTime,
 		index: table.NewWindows[K, int32](o.key, nil), scope: state.Scope{Slot: -1, Now: env.Now}}
 	s.onTimer, _ = d.fn.(TimerFn[K, Out])
 	s.onExpiry, _ = d.fn.(ExpirationFn[K, Out])
@@ -71,6 +72,7 @@ type keeping[K comparable, V, Out any] struct {
 	dropped  *exec.Counter
 
 	marks   marks
+	told    exec.Time // derived: the input watermark that the last output watermark was made of
 	scope   state.Scope
 	columns []state.Column // what state fields hold, in their order
 	mortal  []int          // columns with a time to live
@@ -99,6 +101,7 @@ type current struct {
 	noTime   bool      // a timer without an output time fires
 	expiring bool      // the window is about to go
 	firing   exec.Time // time of the event-time timer that fires, or exec.Idle
+	held     exec.Time // the least hold of what was there until now, or exec.Idle
 }
 
 // bind ties the fields of the worker's copy.
@@ -122,7 +125,7 @@ func (s *keeping[K, V, Out]) bind(worker reflect.Value) {
 // happens later to their key and window sees them too.
 func (s *keeping[K, V, Out]) besides(worker reflect.Value, inst exec.Instance) exec.Instance {
 	hash := s.spec.key.Hash
-	gate := gateOf(s.env, s.spec.sides, sideinput.Config[pcoll.KV[K, V]]{Opens: true, Next: s.element,
+	gate := gateOf(s.env, s.spec.sides, sideinput.Config[pcoll.KV[K, V]]{Opens: true, Next: s.element, Refuse: s.refuse,
 		Route: func(e pcoll.KV[K, V]) uint64 { return hash(e.Key) }})
 	bindSides(gate, fieldsAt[side.Bindable](s.spec.fields, sideFields, worker)...)
 	s.views = gate
@@ -131,26 +134,36 @@ func (s *keeping[K, V, Out]) besides(worker reflect.Value, inst exec.Instance) e
 
 // element takes a pair from the input.
 func (s *keeping[K, V, Out]) element(c *exec.Ctx, e pcoll.KV[K, V]) {
-	s.n.N++
-	c.Op = s.op
-	if s.spec.strategy.Expiry(c.Window) < s.marks.in || s.spec.sorted && s.release(c.Window, c.Time) < s.marks.in {
-		s.drop(c, e)
+	if s.refuse(c, e, s.marks.in) {
 		return
 	}
+	s.n.N++
+	c.Op = s.op
 	slot := s.slotOf(e.Key, c.Window)
 	if s.spec.sorted {
 		s.wait(c, slot, e.Value)
 		return
 	}
-	s.call(c, slot, e)
+	s.call(c, slot, e, exec.Idle)
 }
 
-// call calls Process.
-func (s *keeping[K, V, Out]) call(c *exec.Ctx, slot int32, e pcoll.KV[K, V]) {
+// refuse drops a pair that comes too late at watermark wm, and reports whether it does.
+func (s *keeping[K, V, Out]) refuse(c *exec.Ctx, e pcoll.KV[K, V], wm exec.Time) bool {
+	if s.spec.strategy.Expiry(c.Window) >= wm && !(s.spec.sorted && s.release(c.Window, c.Time) < wm) {
+		return false
+	}
+	s.n.N++
+	c.Op = s.op
+	s.drop(c, e)
+	return true
+}
+
+// call calls Process; held is where the pair held the output watermark until now, or exec.Idle.
+func (s *keeping[K, V, Out]) call(c *exec.Ctx, slot int32, e pcoll.KV[K, V], held exec.Time) {
 	if c.Err != nil || !s.begin(c) {
 		return
 	}
-	s.enter(c, slot, current{window: c.Window, time: c.Time, firing: exec.Idle}, c.Time)
+	s.enter(c, slot, current{window: c.Window, time: c.Time, firing: exec.Idle, held: held}, c.Time)
 	c.Op = s.op
 	if err := s.fn.Process(s.pc.Bind(c), e, s.emit); err != nil {
 		c.Fail(fmt.Errorf("key %+v: %w", e.Key, err))

@@ -36,6 +36,7 @@ func (s *keeping[K, V, Out]) keep() {
 // restored makes the agendas of the restored cells.
 func (s *keeping[K, V, Out]) restored(*exec.Ctx) {
 	s.events, s.clocks, s.holds = s.events[:0], s.clocks[:0], s.holds[:0]
+	s.told = s.marks.past
 	for _, w := range s.index.List() {
 		t := s.index.Find(w)
 		for i := range t.Chunks() {
@@ -227,13 +228,14 @@ func (s *keeping[K, V, Out]) timerPart(i int) part {
 }
 
 // appendTimer writes a timer but its field: when it fires, its output time (one bit
-// more says whether there is none) and its tag.
+// more says whether there is none) and how far behind that it holds, and its tag.
 func appendTimer(dst []byte, t timer) []byte {
 	dst = binary.AppendVarint(dst, int64(t.at))
 	if t.noHold {
 		dst = append(dst, 1)
 	} else {
 		dst = binary.AppendVarint(append(dst, 0), int64(t.out))
+		dst = binary.AppendVarint(dst, int64(t.hold-t.out))
 	}
 	return append(binary.AppendUvarint(dst, uint64(len(t.tag))), t.tag...)
 }
@@ -250,7 +252,12 @@ func decodeTimer(src []byte, t *timer) (rest []byte, ok bool) {
 		if n <= 0 {
 			return nil, false
 		}
-		t.out, src = exec.Time(out), src[n:]
+		src = src[n:]
+		behind, n := binary.Varint(src)
+		if n <= 0 {
+			return nil, false
+		}
+		t.out, t.hold, src = exec.Time(out), exec.Time(out+behind), src[n:]
 	}
 	size, n := binary.Uvarint(src)
 	if n <= 0 || size > uint64(len(src)-n) {
@@ -266,6 +273,7 @@ func (s *keeping[K, V, Out]) appendWaiting(dst []byte, slot int32) (_ []byte, er
 	dst = binary.AppendUvarint(dst, uint64(len(list)))
 	for _, e := range list {
 		dst = binary.AppendVarint(dst, int64(e.time))
+		dst = binary.AppendVarint(dst, int64(e.hold-e.time))
 		dst = binary.AppendVarint(dst, e.pane.Index)
 		dst = binary.AppendVarint(dst, e.pane.NonSpeculative)
 		dst = append(dst, byte(e.pane.Timing), bit(e.pane.First)|bit(e.pane.Last)<<1, byte(e.kind))
@@ -292,7 +300,7 @@ func (s *keeping[K, V, Out]) decodeWaiting(src []byte, slot int32) (_ []byte, er
 	x := s.cells.at(slot)
 	for range count {
 		var e waiting[V]
-		var f [3]int64
+		var f [4]int64
 		for i := range f {
 			if f[i], n = binary.Varint(src); n <= 0 {
 				return nil, errCut
@@ -302,8 +310,8 @@ func (s *keeping[K, V, Out]) decodeWaiting(src []byte, slot int32) (_ []byte, er
 		if len(src) < 3 || src[2] > byte(exec.Delete) || len(x.waiting) > 0 && exec.Time(f[0]) < x.waiting[len(x.waiting)-1].time {
 			return nil, errCut
 		}
-		e.time = exec.Time(f[0])
-		e.pane = exec.Pane{Index: f[1], NonSpeculative: f[2], Timing: exec.Timing(src[0] & 3), First: src[1]&1 != 0, Last: src[1]&2 != 0}
+		e.time, e.hold = exec.Time(f[0]), exec.Time(f[0]+f[1])
+		e.pane = exec.Pane{Index: f[2], NonSpeculative: f[3], Timing: exec.Timing(src[0] & 3), First: src[1]&1 != 0, Last: src[1]&2 != 0}
 		e.kind = exec.Kind(src[2])
 		if e.v, src, err = s.spec.val.Decode(src[3:]); err != nil {
 			return nil, err

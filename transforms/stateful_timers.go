@@ -34,6 +34,9 @@ func (s *keeping[K, V, Out]) SetTimer(x *exec.Ctx, t timers.Setting) {
 		x.Fail(fmt.Errorf("key %+v: timer %q: %w", cell.key, s.spec.timers[t.Field].name, err))
 		return
 	}
+	if !set.noHold {
+		set.hold = s.notBefore(cell, set.out, s.at.held)
+	}
 	if s.spec.timers[t.Field].event {
 		cell.event = setTimer(cell.event, set)
 		s.dueEvent(s.scope.Slot, cell, set.at)
@@ -43,7 +46,7 @@ func (s *keeping[K, V, Out]) SetTimer(x *exec.Ctx, t timers.Setting) {
 		s.dueClock(s.scope.Slot, cell, set.at)
 	}
 	if !set.noHold {
-		s.hold(s.scope.Slot, cell, set.out)
+		s.hold(s.scope.Slot, cell, set.hold)
 	}
 }
 
@@ -54,11 +57,16 @@ func (s *keeping[K, V, Out]) ClearTimer(x *exec.Ctx, field int, tag string) {
 		return
 	}
 	cell := s.cells.at(s.scope.Slot)
+	list := &cell.clock
 	if s.spec.timers[field].event {
-		cell.event = clearTimer(cell.event, field, tag)
-	} else {
-		cell.clock = clearTimer(cell.clock, field, tag)
+		list = &cell.event
 	}
+	for i := range *list { // what it held can still be held
+		if t := &(*list)[i]; t.field == field && t.tag == tag && !t.noHold {
+			s.at.held = min(s.at.held, t.hold)
+		}
+	}
+	*list = clearTimer(*list, field, tag)
 }
 
 // setting gives a setting its times, or says what is wrong with it.
@@ -111,9 +119,10 @@ func (s *keeping[K, V, Out]) fire(c *exec.Ctx, slot int32, event bool) {
 	if !s.begin(c) {
 		return
 	}
-	at := current{window: x.window, time: t.out, noTime: t.noHold, firing: exec.Idle}
+	at := current{window: x.window, time: t.out, noTime: t.noHold, firing: exec.Idle, held: t.hold}
 	now := t.out
 	if t.noHold {
+		at.held = exec.Idle
 		at.time, now = s.marks.in, s.marks.in
 	}
 	if event {

@@ -30,11 +30,14 @@
 // # Time
 //
 // Elements that wait hold the main watermark at their event times, at the latest
-// at the end of their windows; the watermarks of side inputs hold nothing. A
-// side window is forgotten when the main watermark, so held, has passed its end
-// by more than the main input's allowed lateness: no main window that maps to it
-// accepts elements any more. An element whose window has expired is dropped
-// therefore, and counted, unless all side inputs are in the global window.
+// at the end of their windows, but not behind where it was when they came; the
+// watermarks of side inputs hold nothing. A side window is forgotten when the
+// main watermark, so held, has passed its end by more than the main input's
+// allowed lateness: no main window that maps to it accepts elements any more.
+// An element whose window has expired by the main watermark in front of the gate is dropped
+// therefore, and counted, unless all side inputs are in the global window. What
+// waits on a worker does not count for that: which elements are late must not depend on how
+// many workers there are.
 //
 // # State
 //

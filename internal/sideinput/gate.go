@@ -19,9 +19,12 @@ type Config[T any] struct {
 	// yet; where it returns false the element goes no further.
 	Begin func(*exec.Ctx) bool
 	Next  exec.Input[T] // takes the elements that are let through
-	// Opens says that Next calls Open and Close itself, where side inputs are to be
-	// read, and drops elements of expired windows itself.
+	// Opens says that Next calls Open and Close itself, where side inputs are to be read.
 	Opens bool
+	// Refuse, unless it is nil, drops an element that comes too late at the main
+	// watermark wm, as it is in front of the gate, and reports that it did. Without it
+	// the gate counts and drops elements whose windows have expired.
+	Refuse func(c *exec.Ctx, v T, wm exec.Time) bool
 }
 
 // A Gate lets main elements through once all side inputs are ready for their
@@ -31,6 +34,7 @@ type Config[T any] struct {
 type Gate[T any] struct {
 	op     int32
 	begin  func(*exec.Ctx) bool
+	refuse func(*exec.Ctx, T, exec.Time) bool
 	next   exec.Input[T]
 	opens  bool
 	main   *strategy.Strategy
@@ -67,7 +71,7 @@ const (
 
 // NewGate returns a gate that keeps its state in env under names that start with name.
 func NewGate[T any](env exec.Env, name string, cfg Config[T]) *Gate[T] {
-	g := &Gate[T]{op: env.Op(), begin: cfg.Begin, next: cfg.Next, opens: cfg.Opens, main: cfg.Main, drops: cfg.Opens,
+	g := &Gate[T]{op: env.Op(), begin: cfg.Begin, refuse: cfg.Refuse, next: cfg.Next, opens: cfg.Opens, main: cfg.Main,
 		time: newClock(len(cfg.Sources)), changed: true, elements: env.Counter(exec.Elements), late: env.Counter(exec.DroppedLate),
 		wait: waiting[T]{edge: cfg.Edge, route: cfg.Route, home: homeOf(env.Worker()), queues: map[exec.Window]*queue[T]{}}}
 	for i, s := range cfg.Sources {
@@ -109,10 +113,13 @@ func (g *Gate[T]) Content(src *Source) any {
 // Element lets v through, keeps it, or drops it.
 func (g *Gate[T]) Element(c *exec.Ctx, v T) {
 	c.Op = g.op // windows may be a user's
-	switch verdict := g.look(c.Window); {
-	case verdict == hold:
-		g.wait.add(c, v)
-	case verdict == pass || g.opens:
+	if g.refuse != nil && g.refuse(c, v, g.time.in) {
+		return
+	}
+	switch g.look(c.Window) {
+	case hold:
+		g.wait.add(c, v, g.time.in)
+	case pass:
 		g.let(c, v)
 	default:
 		g.elements.N++
@@ -153,7 +160,7 @@ func (g *Gate[T]) look(w exec.Window) verdict {
 	g.known, g.window, g.verdict = true, w, pass
 	ready := g.focus(w)
 	switch {
-	case g.drops && g.expired(w):
+	case g.refuse == nil && g.drops && g.main.Expiry(w) < g.time.in:
 		g.verdict = drop
 	case !ready:
 		g.verdict = hold
@@ -202,6 +209,9 @@ func (g *Gate[T]) Turn(*exec.Ctx) {
 // or the least event time of what still waits. Until all that is ready went
 // through, more is true and the watermark says nothing new.
 func (g *Gate[T]) Advance(c *exec.Ctx, in []exec.Time) (main exec.Time, more bool) {
+	if in[0] > g.time.in {
+		g.time.in, g.known = in[0], false
+	}
 	if g.time.advance(in[1:]) || g.changed {
 		g.changed = true
 		for i := 0; i < len(g.wait.list); {
@@ -217,7 +227,7 @@ func (g *Gate[T]) Advance(c *exec.Ctx, in []exec.Time) (main exec.Time, more boo
 		}
 		g.changed, g.known = false, false
 	}
-	if out := min(in[0], g.wait.least()); out > g.time.out {
+	if out := min(g.time.in, g.wait.least()); out > g.time.out {
 		g.time.out, g.known = out, false
 	}
 	return g.time.out, false
@@ -238,13 +248,14 @@ func (g *Gate[T]) Sweep() {
 
 // clock is where the inputs stand in time.
 type clock struct {
-	out   exec.Time // the main watermark as it was let through
+	in    exec.Time // the main watermark: what comes too late for it does on any worker
+	out   exec.Time // the main watermark as it was let through, held by what waits on this worker
 	sides []exec.Time
 	read  bool
 }
 
 func newClock(sides int) *clock {
-	t := &clock{out: exec.MinTime, sides: make([]exec.Time, sides)}
+	t := &clock{in: exec.MinTime, out: exec.MinTime, sides: make([]exec.Time, sides)}
 	for i := range t.sides {
 		t.sides[i] = exec.MinTime
 	}
@@ -262,7 +273,7 @@ func (t *clock) advance(sides []exec.Time) (moved bool) {
 
 // Snapshot writes the same for each group: whoever owns it later needs it.
 func (t *clock) Snapshot(dst []byte, _ int) ([]byte, error) {
-	dst = binary.AppendVarint(dst, int64(t.out))
+	dst = binary.AppendVarint(binary.AppendVarint(dst, int64(t.in)), int64(t.out))
 	for _, w := range t.sides {
 		dst = binary.AppendVarint(dst, int64(w))
 	}
@@ -272,15 +283,18 @@ func (t *clock) Snapshot(dst []byte, _ int) ([]byte, error) {
 // Restore takes over the least of what former owners of the groups wrote.
 func (t *clock) Restore(src []byte) error {
 	for len(src) > 0 {
-		for i := -1; i < len(t.sides); i++ {
+		for i := -2; i < len(t.sides); i++ {
 			v, n := binary.Varint(src)
 			if n <= 0 {
 				return errors.New("sideinput: stored watermarks are cut off")
 			}
 			src = src[n:]
-			at := &t.out
-			if i >= 0 {
+			at := &t.in
+			switch {
+			case i >= 0:
 				at = &t.sides[i]
+			case i == -1:
+				at = &t.out
 			}
 			if !t.read || exec.Time(v) < *at {
 				*at = exec.Time(v)

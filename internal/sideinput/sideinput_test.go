@@ -133,19 +133,19 @@ func TestGate(t *testing.T) {
 	w := newWorker(t, 0, 1, nil)
 	w.element("a", 1)
 	w.element("b", 12)
-	if out := w.advance(50, 5); out != 1 {
+	if out := w.advance(25, 5); out != 1 {
 		t.Errorf("what waits holds the watermark at 1, got %v", out)
 	}
 	w.pane(0, win(0, 10), 7)
 	w.element("c", 2) // the pane counts from the end of the turn on
 	w.gives()
-	if out := w.advance(50, 5); out != 12 {
+	if out := w.advance(25, 5); out != 12 {
 		t.Errorf("what waits holds the watermark at 12, got %v", out)
 	}
 	w.gives(seen("a", "[7]", 1), seen("c", "[7]", 2))
 	w.pane(2, win(0, 10), 9)
 	w.pane(1, win(0, 10), 8) // an earlier pane does not come back
-	w.advance(50, 5)
+	w.advance(29, 5)
 	w.element("d", 3)
 	w.gives(seen("d", "[9]", 3))
 	if out := w.advance(50, 20); out != 50 { // past the end of [10, 20)

@@ -23,7 +23,7 @@ type waiting[T any] struct {
 type queue[T any] struct {
 	items []item[T]
 	head  int       // those before have been let through
-	least exec.Time // of the event times, and not after the end of the window
+	least exec.Time // of where they hold the watermark
 }
 
 type item[T any] struct {
@@ -32,9 +32,16 @@ type item[T any] struct {
 	pane  exec.Pane
 	kind  exec.Kind
 	group int
+	hold  exec.Time // of the watermark
 }
 
-func (s *waiting[T]) add(c *exec.Ctx, v T) {
+// add keeps an element that came at watermark wm. If it is late it does not hold the
+// watermark behind that: where it still could depends on what else waits on the worker.
+func (s *waiting[T]) add(c *exec.Ctx, v T, wm exec.Time) {
+	s.put(c, v, max(wm, min(c.Time, c.Window.Max()))) // a time that was given after the window may lie behind it
+}
+
+func (s *waiting[T]) put(c *exec.Ctx, v T, hold exec.Time) {
 	q := s.queues[c.Window]
 	if q == nil {
 		q = &queue[T]{least: exec.Idle}
@@ -46,8 +53,8 @@ func (s *waiting[T]) add(c *exec.Ctx, v T) {
 	if s.route != nil {
 		group = exec.GroupOf(s.route(v))
 	}
-	q.items = append(q.items, item[T]{v, c.Time, c.Pane, c.Kind, group})
-	q.least = min(q.least, c.Time, c.Window.Max()) // a time that was given after the window may lie behind it
+	q.items = append(q.items, item[T]{v, c.Time, c.Pane, c.Kind, group, hold})
+	q.least = min(q.least, hold)
 }
 
 // least returns where the elements hold the watermark, or Idle.
@@ -82,18 +89,20 @@ func (s *waiting[T]) release(c *exec.Ctx, w exec.Window, next func(*exec.Ctx, T)
 }
 
 // Snapshot writes the elements of a group as batches of the edge, each behind
-// its length.
+// its length, and then the holds of its elements.
 func (s *waiting[T]) Snapshot(dst []byte, group int) ([]byte, error) {
 	var out batches
 	wr := s.edge.Writer(nil, 1, &out)
 	in := wr.In.(exec.Input[T])
 	var c exec.Ctx
+	var holds []exec.Time
 	for _, w := range s.list {
 		q := s.queues[w]
 		for i := q.head; i < len(q.items); i++ {
 			if it := &q.items[i]; it.group == group {
 				c.Time, c.Window, c.Pane, c.Kind = it.time, w, it.pane, it.kind
 				in(&c, it.v)
+				holds = append(holds, it.hold)
 			}
 		}
 	}
@@ -106,13 +115,21 @@ func (s *waiting[T]) Snapshot(dst []byte, group int) ([]byte, error) {
 		}
 		dst = binary.AppendUvarint(dst, uint64(len(buf)))
 		dst = append(dst, buf...)
+		for _, h := range holds[:b.Len()] {
+			dst = binary.AppendVarint(dst, int64(h))
+		}
+		holds = holds[b.Len():]
 	}
 	return dst, nil
 }
 
 // Restore adds the elements that Snapshot wrote.
 func (s *waiting[T]) Restore(src []byte) error {
-	feed := s.edge.Feeder(exec.Input[T](s.add))
+	var holds []exec.Time // of the elements to come
+	feed := s.edge.Feeder(exec.Input[T](func(c *exec.Ctx, v T) {
+		s.put(c, v, holds[0])
+		holds = holds[1:]
+	}))
 	var c exec.Ctx
 	for len(src) > 0 {
 		n, k := binary.Uvarint(src)
@@ -123,8 +140,15 @@ func (s *waiting[T]) Restore(src []byte) error {
 		if err != nil {
 			return fmt.Errorf("sideinput: stored elements that wait: %w", err)
 		}
-		feed(&c, b, 0, b.Len())
 		src = src[k+int(n):]
+		for range b.Len() {
+			h, k := binary.Varint(src)
+			if k <= 0 {
+				return errors.New("sideinput: stored elements that wait are cut off")
+			}
+			holds, src = append(holds, exec.Time(h)), src[k:]
+		}
+		feed(&c, b, 0, b.Len())
 	}
 	return nil
 }
