@@ -70,7 +70,7 @@ func regroup[K comparable, V, Acc, Out any](g grouping[K, V, Acc, Out], out code
 	comb := g.comb
 	fold := func(b bag) (none Out, err error) {
 		acc := comb.Create()
-		for i := range b.ends {
+		for _, i := range b.order() {
 			v, _, err := value.Decode(b.at(i))
 			if err != nil {
 				return none, fmt.Errorf("a value does not survive its coder: %w", err)

@@ -1,6 +1,8 @@
 package transforms
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -76,6 +78,21 @@ func (b bag) at(i int) []byte {
 		start = b.ends[i-1]
 	}
 	return b.data[start:b.ends[i]]
+}
+
+// order returns the numbers of all values in an order that follows from the
+// values alone. A result that depends on the order, as a group does, is then the same
+// in whatever order they came, and what stands is not said again because a value
+// was taken out and put in.
+func (b bag) order() []int {
+	all := make([]int, len(b.ends))
+	for i := range all {
+		all[i] = i
+	}
+	slices.SortFunc(all, func(i, j int) int {
+		return cmp.Or(cmp.Compare(b.hashes[i], b.hashes[j]), bytes.Compare(b.at(i), b.at(j)))
+	})
+	return all
 }
 
 // bagFold puts encoded values into bags.
