@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/exec"
+	"github.com/penstock-dev/penstock/internal/graph"
 	"github.com/penstock-dev/penstock/internal/modeltest/surface"
 	"github.com/penstock-dev/penstock/internal/strategy"
 	"github.com/penstock-dev/penstock/pcoll"
@@ -43,8 +44,7 @@ type builder struct {
 	rec    *record
 	p      *pcoll.Pipeline
 	cur    pcoll.PCollection[row]
-	other  pcoll.PCollection[row] // the second stream, until it is joined
-	joined bool
+	second pcoll.PCollection[row] // the second stream, for the step that takes it
 	err    error
 }
 
@@ -59,7 +59,7 @@ func (s *Spec) build(rec *record) (*pcoll.Pipeline, error) {
 	for i, st := range s.Steps {
 		b.step(i, st)
 	}
-	observe(b.cur, rec.probe("end", nil), func(v string) result { return result{Text: v} })
+	observe(b.cur, rec.probe("end"), text)
 	if b.err == nil {
 		b.err = b.p.Err()
 	}
@@ -120,47 +120,87 @@ func (b *builder) streams() {
 	}
 	second := streams[1].Source(b.p)
 	pcoll.Col(second).Bounded = true
-	b.other = rows(second)
-	if !b.s.joins() {
-		b.cur = transforms.Flatten(b.cur, b.other)
+	b.second = rows(second)
+	if b.s.otherStep() < 0 {
+		b.cur = transforms.Flatten(b.cur, b.second)
 	}
 }
 
 func (b *builder) into(in pcoll.PCollection[row], s *strategy.Strategy) pcoll.PCollection[row] {
-	out, err := surface.Into(in, s)
-	if err != nil && b.err == nil {
-		b.err = err
+	if s == nil {
+		return in
 	}
+	if by, ok := s.Fn.(strategy.ElementSessions); ok {
+		opts, err := surface.Options(s)
+		b.err = cmp.Or(b.err, err)
+		return windowing.Into(in, windowing.SessionsBy(by.By.(gapByElem).of), opts...)
+	}
+	out, err := surface.Into(in, s)
+	b.err = cmp.Or(b.err, err)
 	return out
 }
 
+// other returns the other input of step i.
+func (b *builder) other(i int) pcoll.PCollection[row] {
+	if i == b.s.otherStep() {
+		return b.second
+	}
+	some := transforms.Filter(b.cur, func(e row) bool { return part(e, 4) == 1 })
+	return transforms.MapValues(some, func(v string) string { return "b" + v })
+}
+
 func (b *builder) step(i int, st Step) {
-	switch st.Kind {
-	case Window:
+	name := fmt.Sprintf("step %d", i)
+	switch {
+	case st.Kind == Window:
 		b.cur = b.into(b.cur, st.Strategy)
-	case Rewindow:
+	case st.Kind == Rewindow:
 		opts, err := surface.Options(st.Strategy)
 		if err != nil {
 			b.err = err
 			return
 		}
 		b.cur = windowing.Into(b.cur, windowing.Same(), opts...)
-	case Join:
+	case st.Kind == Join:
+		other := i == b.s.otherStep()
 		b.cur = b.into(b.cur, st.Strategy)
-		if b.s.joins() && !b.joined {
-			b.joined = true
-			b.cur = transforms.Flatten(b.cur, b.into(b.other, st.Strategy))
+		if other {
+			b.cur = transforms.Flatten(b.cur, b.into(b.second, st.Strategy))
 		}
+	case st.Kind.groups():
+		b.cur = b.group(name, st)
+		return
+	case st.Kind.joins():
+		b.cur = b.join(name, st, b.into(b.other(i), st.Strategy))
+		return
+	case st.Kind.intervals():
+		b.cur = b.interval(name, st, b.other(i))
+		b.cur = b.into(b.cur, st.Strategy)
+		return
+	case st.Kind == Keep:
+		b.cur = b.keep(name, st)
+		return
+	case st.Kind.views():
+		b.cur = b.view(name, st, b.other(i))
+	case st.Kind >= Distinct:
+		b.cur = b.library(name, st)
 	default:
-		if st.Kind.groups() {
-			b.cur = b.group(fmt.Sprintf("step %d", i), st)
-		} else {
-			b.cur = elementwise(b.cur, st)
-		}
+		b.cur = elementwise(b.cur, st)
 	}
-	if !st.Kind.groups() {
-		observe(b.cur, b.rec.probe(fmt.Sprintf("step %d", i), nil), func(v string) result { return result{Text: v} })
-	}
+	observe(b.cur, b.rec.probe(name), text)
+}
+
+func text(v string) result { return result{Text: v} }
+
+// gapByElem is the gap of sessions by element: up to Most ms.
+type gapByElem struct{ Most uint32 }
+
+func (g gapByElem) String() string {
+	return fmt.Sprintf("sessions(gap by element, up to %d ms)", g.Most)
+}
+
+func (g gapByElem) of(e row) time.Duration {
+	return time.Duration(1+part(e, g.Most)) * time.Millisecond
 }
 
 // elementwise applies a step that looks at elements one by one.
@@ -219,41 +259,84 @@ func (b *builder) group(name string, st Step) pcoll.PCollection[row] {
 	if col == nil {
 		return b.cur // a mistake was made before
 	}
-	probe := b.rec.probe(name, col.Strategy)
-	transforms.ForEach(b.cur, func(*pcoll.Context, row) error { b.rec.in(probe); return nil })
+	probe := b.probe(name, col, groupingLaw)
+	probe.panes = true
+	enter(b.cur, probe, 0)
 	named := pcoll.Named(name)
 	var out pcoll.PCollection[pcoll.KV[string, result]]
 	var late pcoll.PCollection[row]
 	switch st.Kind {
 	case Group:
 		var groups pcoll.PCollection[pcoll.KV[string, pcoll.Group[string]]]
-		groups, late = transforms.GroupByKeyWithLate(b.cur, named)
+		if st.NoLate {
+			groups = transforms.GroupByKey(b.cur, named)
+		} else {
+			groups, late = transforms.GroupByKeyWithLate(b.cur, named)
+		}
 		out = transforms.MapValues(groups, func(g pcoll.Group[string]) result { return concat{}.Extract(slices.Collect(g.All())) })
 	case Concat:
-		out, late = transforms.CombinePerKeyWithLate(b.cur, concat{}, named)
+		out, late = combined(b.cur, concat{}, st.NoLate, named)
 	case Count:
-		out, late = transforms.CombinePerKeyWithLate(b.cur, count{}, named)
+		out, late = combined(b.cur, count{}, st.NoLate, named)
 	case ConcatAll:
 		var all pcoll.PCollection[result]
-		all, late = transforms.CombineWithLate(b.cur, allOf{}, named)
+		if st.NoLate {
+			all = transforms.Combine(b.cur, allOf{}, named)
+		} else {
+			all, late = transforms.CombineWithLate(b.cur, allOf{}, named)
+		}
 		out = transforms.KeyBy(all, func(result) string { return "all" })
 	}
 	observe(out, probe, func(r result) result { return r })
-	dropped := b.rec.probe(name+" late", nil)
-	probe.late = dropped
-	observe(late, dropped, func(v string) result { return result{Text: v} })
-	if st.Late != nil {
-		again := &builder{s: b.s, rec: b.rec, p: b.p, cur: b.into(late, st.Late)}
-		again.group(name+" again", Step{Kind: Group})
-		b.err = cmp.Or(b.err, again.err)
-	}
+	b.late(probe, st, late)
 	return transforms.MapValues(out, func(r result) string { return r.Text })
+}
+
+func combined[Acc any](in pcoll.PCollection[row], c combine.Combiner[string, Acc, result], noLate bool, opts ...pcoll.Option) (
+	pcoll.PCollection[pcoll.KV[string, result]], pcoll.PCollection[row]) {
+	if noLate {
+		return transforms.CombinePerKey(in, c, opts...), pcoll.PCollection[row]{}
+	}
+	return transforms.CombinePerKeyWithLate(in, c, opts...)
+}
+
+// probe returns a probe of a transform whose input is col, which a law holds for.
+func (b *builder) probe(name string, col *graph.Collection, law func(*probe) error) *probe {
+	p := b.rec.probe(name)
+	p.strategy, p.law, p.bounded, p.retracts = col.Strategy, law, b.s.Bounded, col.Retracts
+	return p
+}
+
+// late observes what a transform drops of each of its inputs.
+func (b *builder) late(p *probe, st Step, late ...pcoll.PCollection[row]) {
+	if st.NoLate {
+		return
+	}
+	for i, in := range late {
+		dropped := b.rec.probe(fmt.Sprintf("%s late%.*s", p.name, len(late)-1, strconv.Itoa(i)))
+		p.late = append(p.late, dropped)
+		observe(in, dropped, text)
+		if st.Late != nil {
+			again := &builder{s: b.s, rec: b.rec, p: b.p, cur: b.into(in, st.Late)}
+			again.group(dropped.name+" again", Step{Kind: Group})
+			b.err = cmp.Or(b.err, again.err)
+		}
+	}
+}
+
+// enter tells a probe of what enters its transform by input side.
+func enter(in pcoll.PCollection[row], p *probe, side int) {
+	transforms.ForEach(in, func(c *pcoll.Context, e row) error {
+		p.rec.in(p, entry{side: side, key: e.Key, text: e.Value, at: exec.TimeOf(c.EventTime()), window: c.Window(), kind: c.Kind()})
+		return nil
+	})
 }
 
 // observe reports all elements of a collection to a probe.
 func observe[V any](in pcoll.PCollection[pcoll.KV[string, V]], p *probe, as func(V) result) {
 	transforms.ForEach(in, func(c *pcoll.Context, e pcoll.KV[string, V]) error {
-		p.rec.saw(p, e.Key, as(e.Value), exec.TimeOf(c.EventTime()), c.Window(), c.Pane())
+		v := as(e.Value)
+		p.rec.saw(p, entry{key: e.Key, text: v.Text, n: v.N, at: exec.TimeOf(c.EventTime()), window: c.Window(), pane: c.Pane(), kind: c.Kind()})
 		return nil
 	})
 }
@@ -300,6 +383,9 @@ type counted struct {
 func (count) Create() counted { return counted{} }
 func (count) Add(acc counted, v string) counted {
 	return counted{acc.N + 1, acc.Digest + part(row{Value: v}, 1<<20)}
+}
+func (count) Retract(acc counted, v string) counted {
+	return counted{acc.N - 1, acc.Digest - part(row{Value: v}, 1<<20)}
 }
 func (count) Merge(acc, other counted) counted {
 	return counted{acc.N + other.N, acc.Digest + other.Digest}

@@ -64,8 +64,8 @@ func (s *Spec) Check(ctx context.Context, reference Runner, others ...Runner) er
 	}
 	for _, r := range others {
 		got, err := s.run(ctx, r)
-		if err == nil {
-			err = errors.Join(differ("elements", want.lines, got.lines), differ("counters", want.counts, got.counts))
+		if got != nil {
+			err = errors.Join(err, differ("elements", want.lines, got.lines), differ("counters", want.counts, got.counts))
 		}
 		if err != nil {
 			return fmt.Errorf("%s and %s: %w\n%v", reference.Name, r.Name, err, s)
@@ -94,7 +94,7 @@ func (s *Spec) run(ctx context.Context, r Runner) (*seen, error) {
 		}
 		x.counts = append(x.counts, line)
 	}
-	return x, rec.law()
+	return x, rec.laws(res)
 }
 
 // SameContents runs both specs on a runner and reports what differs, whatever
@@ -124,6 +124,9 @@ func timeless(lines []string) (out []string) {
 	return out
 }
 
+// maxShown is how many differences are told: the smallest case has few.
+const maxShown = 60
+
 // differ says which lines of want are missing in got and which are too many; nil if none.
 func differ(what string, want, got []string) error {
 	left := map[string]int{}
@@ -134,18 +137,24 @@ func differ(what string, want, got []string) error {
 		left[l]--
 	}
 	var b strings.Builder
+	shown, more := 0, 0
 	for _, l := range slices.Sorted(maps.Keys(left)) {
-		for n := left[l]; n != 0; {
-			if n > 0 {
-				fmt.Fprintf(&b, "\n  - %s", l)
-				n--
-			} else {
-				fmt.Fprintf(&b, "\n  + %s", l)
-				n++
+		sign, n := "-", left[l]
+		if n < 0 {
+			sign, n = "+", -n
+		}
+		for range n {
+			if shown++; shown > maxShown {
+				more++
+				continue
 			}
+			fmt.Fprintf(&b, "\n  %s %s", sign, l)
 		}
 	}
-	if b.Len() == 0 {
+	if more > 0 {
+		fmt.Fprintf(&b, "\n  and %d more", more)
+	}
+	if shown == 0 {
 		return nil
 	}
 	return fmt.Errorf("other %s (- the first, + the second):%s", what, b.String())

@@ -28,6 +28,31 @@ func short() *Spec {
 	return s
 }
 
+// TestStepsPrint prints what steps are told beside their windows.
+func TestStepsPrint(t *testing.T) {
+	fixed := &strategy.Strategy{Fn: strategy.FixedWindows{Size: 10}, Trigger: &strategy.Trigger{Kind: strategy.OnNever}}
+	s := &Spec{Streams: 2, Keys: 3, Steps: []Step{{Kind: LeftJoin, Strategy: fixed, NoLate: true},
+		{Kind: FullInterval, Lower: -2, Upper: 3, By: 5, Strategy: fixed},
+		{Kind: Keep, State: &State{Sorted: true, Each: true, Ordered: true, Event: ByFirst, Clock: ByElem, Delay: 4, Output: NoHold, Again: 2, Cross: true,
+			Drain: All, TTL: 7, Expiry: true}},
+		{Kind: Multimap, Strategy: fixed, Other: fixed}, {Kind: Dedup, By: 9}, {Kind: Batches, By: 2},
+		{Kind: Window, Strategy: &strategy.Strategy{Fn: sessionsGap(6), Trigger: &strategy.Trigger{Kind: strategy.OnDefault}}}}}
+	want := `in = stream 0, keys k0 to k2
+0: LeftJoin(in, stream 1) [fixed(10ms) firing Never] without late output
+1: FullIntervalJoin(in, branch) from -2 to 3 ms, lateness 5 ms, then Into [fixed(10ms) firing Never]
+2: StatefulParDo: TimeSorted, emits each element, order matters, event-time timer after the first, processing-time timer each element's, ` +
+		`delay 4 ms, output time none, clears all, 2 times again, setting the other timer, TTL 7 ms of event time, OnWindowExpiration
+3: MapSide(in, AsMultimap(branch)) [fixed(10ms) firing Never] other [fixed(10ms) firing Never]
+4: Deduplicate(key) within 9 ms
+5: GroupIntoBatches of 2
+6: Into [sessions(gap by element, up to 6 ms)]
+script:
+`
+	if got := s.String(); got != want {
+		t.Errorf("got\n%swant\n%s", got, want)
+	}
+}
+
 func TestSpecsPrint(t *testing.T) {
 	want := `in = stream 0, keys k0 to k1
 0: Into [fixed(10ms) firing AfterCount(2), lateness 5ms]
@@ -60,7 +85,7 @@ func TestWhatIsRecorded(t *testing.T) {
 	for _, want := range []string{
 		"step 2, event 0: k0: (m1 m2 m3) at 9 in [0, 10), EARLY pane 0 (-1) first true last true",
 		"step 2 late, event 3: k0: m4 at 7 in [-9223372036854775, 9223371950454776), UNKNOWN pane 0 (0) first true last true",
-		"step 2 again, event 4: k0: (m4 m5012) at 9 in [0, 10), EARLY pane 0 (-1) first true last true",
+		"step 2 late again, event 4: k0: (m4 m5012) at 9 in [0, 10), EARLY pane 0 (-1) first true last true",
 		"end, event 0: k0: (m1 m2 m3) at 9 in",
 		"step 2: 24 elements, 3 dropped late, 2 dropped closed, watermark +inf",
 	} {
@@ -134,18 +159,19 @@ func TestLaw(t *testing.T) {
 		"merging accumulating":   {strategy.Strategy{Fn: sessions, Trigger: never, Mode: strategy.Accumulating}, 3, 0, []int{2, 3}, true},
 	} {
 		r := &record{}
-		p := r.probe("grouping", &c.s)
-		p.late = r.probe("late", nil)
+		p := r.probe("grouping")
+		p.strategy, p.law, p.late = &c.s, groupingLaw, []*probe{r.probe("late")}
 		for range c.entered {
-			r.in(p)
+			r.in(p, entry{})
 		}
 		for range c.dropped {
-			r.saw(p.late, "k", result{}, 0, exec.Global, exec.NoFiring)
+			r.saw(p.late[0], entry{})
 		}
 		for i, n := range c.panes {
-			r.saw(p, "k", result{N: n}, 0, exec.Window{Start: 0, End: 10}, exec.Pane{Index: int64(i)})
+			r.saw(p, entry{key: "k", n: n, window: exec.Window{Start: 0, End: 10}, pane: exec.Pane{Index: int64(i)}})
 		}
-		if err := r.law(); (err == nil) != c.ok {
+		res := &pcoll.Result{Transforms: []pcoll.TransformResult{{Name: "grouping", DroppedLate: int64(c.dropped)}}}
+		if err := r.laws(res); (err == nil) != c.ok {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

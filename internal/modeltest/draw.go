@@ -1,65 +1,133 @@
 package modeltest
 
 import (
+	"time"
+
 	"pgregory.net/rapid"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/strategy"
 )
 
-// Draw draws a spec with one to three groupings. Whatever is drawn can be built.
+// Draw draws a spec with one to three groupings, joins or functions with state. Whatever is drawn can be built.
 func Draw(t *rapid.T) *Spec {
 	s := &Spec{Streams: 1, Bounded: rapid.IntRange(0, 7).Draw(t, "bounded") == 7}
-	if rapid.IntRange(0, 3).Draw(t, "streams") == 3 && !s.Bounded {
+	if rapid.IntRange(0, 2).Draw(t, "streams") == 2 && !s.Bounded {
 		s.Streams = 2
 	}
 	s.Keys = rapid.SampledFrom([]int{1, 3, 12, 60, 3000}).Draw(t, "keys")
-	d := drawer{t, s}
-	s.Steps = append(s.Steps, Step{Kind: Window, Strategy: d.strategy()})
+	d := &drawer{t: t, s: s, ordered: !s.Bounded}
+	d.add(Step{Kind: Window, Strategy: d.strategy()})
 	for range rapid.IntRange(1, 3).Draw(t, "groupings") {
-		s.Steps = append(s.Steps, rapid.SliceOfN(rapid.Custom(d.step), 0, 3).Draw(t, "between")...)
-		s.Steps = append(s.Steps, d.grouping())
+		for range rapid.IntRange(0, 3).Draw(t, "between") {
+			d.add(d.step())
+		}
+		d.add(d.heart())
 	}
 	s.Events = d.events()
 	return s
 }
 
+// A drawer draws a spec from front to end. It knows what it has drawn so far
+// by what may follow.
 type drawer struct {
 	t *rapid.T
 	s *Spec
+
+	ordered   bool // elements of a key come in one order, whatever the runner
+	retracts  bool // elements may be withdrawals
+	merging   bool // windows are still to merge
+	mode      strategy.Mode
+	combiner  strategy.TimestampCombiner
+	crossings int  // joins, whose rows may be many
+	looks     bool // side inputs, of which each element sees all
+	taken     bool // the second stream, if there is one
 }
 
-func (d drawer) n(lo, hi int, label string) int { return rapid.IntRange(lo, hi).Draw(d.t, label) }
-func (d drawer) yes(label string) bool          { return rapid.Bool().Draw(d.t, label) }
+func (d *drawer) n(lo, hi int, label string) int { return rapid.IntRange(lo, hi).Draw(d.t, label) }
+func (d *drawer) yes(label string) bool          { return rapid.Bool().Draw(d.t, label) }
 
-func (d drawer) grouping() Step {
-	st := Step{Kind: Group + StepKind(d.n(0, int(ConcatAll-Group), "grouping"))}
-	if d.n(0, 3, "regroup") == 3 {
-		st.Late = d.strategy()
+// add appends a step and takes note of what comes out of it.
+func (d *drawer) add(st Step) {
+	d.s.Steps = append(d.s.Steps, st)
+	if s := st.Strategy; s != nil {
+		if st.Kind != Rewindow {
+			d.merging = s.Fn.Merging()
+		}
+		d.mode, d.combiner = s.Mode, s.Combiner
+	}
+	switch k := st.Kind; {
+	case k.groups(), k.joins(), k == Distinct, k == Latest:
+		d.merging, d.ordered = false, false
+		d.retracts = d.retracts || d.mode == strategy.Retracting
+	case k == Shuffle, k == Split, k == Double, k == Join, k.intervals(), k.views(), k >= Keep:
+		d.ordered = false
+	}
+	d.looks = d.looks || st.Kind.views()
+	d.taken = d.taken || st.Kind.takesOther()
+	if st.Kind.joins() || st.Kind.intervals() {
+		d.crossings++
+	}
+}
+
+// pinned reports whether elements cannot be put into other windows: their
+// withdrawals could be too late for those.
+func (d *drawer) pinned() bool { return d.retracts && d.combiner != strategy.EndOfWindow }
+
+// heart draws what a pipeline is about.
+func (d *drawer) heart() Step {
+	switch n := d.n(0, 9, "heart"); {
+	case n >= 8 && d.crossings == 0 && (!d.pinned() || d.taken || d.s.Streams == 1):
+		return d.join()
+	case n == 7 && d.crossings == 0 && !d.pinned():
+		return d.interval()
+	case n >= 5 && n < 7 && !d.retracts:
+		return d.keep()
+	}
+	st := Step{Kind: Group + StepKind(d.n(0, int(ConcatAll-Group), "grouping")), NoLate: d.retracts}
+	if d.n(0, 3, "regroup") == 3 && !st.NoLate {
+		st.Late = d.lateStrategy()
 	}
 	return st
 }
 
 // step draws what may stand between groupings.
-func (d drawer) step(t *rapid.T) Step {
-	d.t = t
-	kinds := []StepKind{Map, Filter, Rekey, Repeat, Shuffle, Split, Double, Look, Shift, Window, Rewindow, Join}
-	st := Step{Kind: rapid.SampledFrom(kinds).Draw(t, "step")}
-	switch st.Kind {
-	case Window, Rewindow, Join:
+func (d *drawer) step() Step {
+	kinds := []StepKind{Map, Filter, Rekey, Repeat, Shuffle, Split, Double, Look, Shift, Rewindow}
+	if !d.pinned() {
+		kinds = append(kinds, Window, Join)
+	}
+	kinds = append(kinds, d.others()...)
+	st := Step{Kind: rapid.SampledFrom(kinds).Draw(d.t, "step")}
+	switch {
+	case st.Kind == Window, st.Kind == Rewindow, st.Kind == Join:
 		st.Strategy = d.strategy()
-	case Shift:
+	case st.Kind == Shift:
 		st.By = int64(d.n(-15, 15, "shift"))
+		if d.s.Bounded { // late is what the watermark has passed
+			st.By = max(st.By, -st.By)
+		}
+	case st.Kind.views():
+		d.views(&st)
+	case st.Kind == Dedup, st.Kind == Batches:
+		st.By = int64(d.n(1, 20, "by"))
+		if d.merging {
+			st.Strategy = d.fixed()
+		}
 	}
 	return st
 }
 
-func (d drawer) strategy() *strategy.Strategy {
+// strategy draws one for what comes next.
+func (d *drawer) strategy() *strategy.Strategy {
 	s := &strategy.Strategy{
-		Fn: d.fn(), Mode: strategy.Mode(d.n(0, 1, "mode")), Combiner: strategy.TimestampCombiner(d.n(0, 2, "combiner")),
+		Fn: d.fn(), Mode: strategy.Mode(d.n(0, 2, "mode")), Combiner: strategy.TimestampCombiner(d.n(0, 2, "combiner")),
 		ClosingAlways: d.yes("closing"), OnTimeIfNonEmpty: d.yes("onTime"),
 	}
-	if d.yes("late") {
+	if d.retracts {
+		s.Mode = strategy.Retracting
+	}
+	if !d.s.Bounded && d.yes("late") { // how far the watermark moves at a time is not promised either
 		s.Lateness = int64(d.n(1, 40, "lateness"))
 	}
 	switch {
@@ -73,8 +141,29 @@ func (d drawer) strategy() *strategy.Strategy {
 	return s
 }
 
-func (d drawer) fn() strategy.WindowFn {
-	switch d.n(0, 5, "fn") {
+// lateStrategy draws one for what was dropped, which holds no withdrawals.
+func (d *drawer) lateStrategy() *strategy.Strategy {
+	was := d.retracts
+	defer func() { d.retracts = was }()
+	d.retracts = false
+	return d.strategy()
+}
+
+// fixed draws a strategy whose windows do not merge, without withdrawals.
+func (d *drawer) fixed() *strategy.Strategy {
+	s := d.strategy()
+	if s.Fn.Merging() {
+		s.Fn = strategy.FixedWindows{Size: int64(d.n(1, 40, "size"))}
+	}
+	return s
+}
+
+func (d *drawer) fn() strategy.WindowFn {
+	most := 8
+	if d.retracts {
+		most = 5
+	}
+	switch d.n(0, most, "fn") {
 	case 0, 1:
 		n := d.n(1, 20, "size")
 		return strategy.FixedWindows{Size: int64(n), Offset: int64(d.n(0, n-1, "offset"))}
@@ -83,6 +172,12 @@ func (d drawer) fn() strategy.WindowFn {
 	case 3:
 		p := d.n(1, 15, "period")
 		return strategy.SlidingWindows{Size: int64(d.n(1, 30, "size")), Period: int64(p), Offset: int64(d.n(0, p-1, "offset"))}
+	case 4:
+		return strategy.CalendarWindows{Unit: strategy.Days, N: 1, Year: 1970, Month: 1, Day: 1, Zone: time.UTC}
+	case 5:
+		return strategy.Custom{User: stairs{exec.Time(d.n(1, 12, "stair"))}}
+	case 6:
+		return sessionsGap(d.n(1, 15, "gap"))
 	}
 	return strategy.SessionWindows{Gap: int64(d.n(1, 15, "gap"))}
 }
@@ -92,7 +187,7 @@ func of(k strategy.TriggerKind, subs ...*strategy.Trigger) *strategy.Trigger {
 }
 
 // atEnd draws a trigger that fires once if nothing is late.
-func (d drawer) atEnd() *strategy.Trigger {
+func (d *drawer) atEnd() *strategy.Trigger {
 	switch d.n(0, 3, "atEnd") {
 	case 0:
 		return of(strategy.OnDefault)
@@ -105,7 +200,7 @@ func (d drawer) atEnd() *strategy.Trigger {
 }
 
 // usual draws a trigger that the aligned form takes.
-func (d drawer) usual() *strategy.Trigger {
+func (d *drawer) usual() *strategy.Trigger {
 	w := of(strategy.OnWatermark, nil, nil)
 	switch d.n(0, 5, "usual") {
 	case 0:
@@ -136,7 +231,7 @@ func (d drawer) usual() *strategy.Trigger {
 }
 
 // trigger draws any trigger.
-func (d drawer) trigger(depth int) *strategy.Trigger {
+func (d *drawer) trigger(depth int) *strategy.Trigger {
 	kind := d.n(0, 6, "kind")
 	if depth == 0 || kind == 0 {
 		return d.leaf()
@@ -163,7 +258,7 @@ func (d drawer) trigger(depth int) *strategy.Trigger {
 	return x
 }
 
-func (d drawer) leaf() *strategy.Trigger {
+func (d *drawer) leaf() *strategy.Trigger {
 	switch d.n(0, 5, "leaf") {
 	case 0:
 		return d.count()
@@ -179,11 +274,11 @@ func (d drawer) leaf() *strategy.Trigger {
 	return d.delay()
 }
 
-func (d drawer) count() *strategy.Trigger {
+func (d *drawer) count() *strategy.Trigger {
 	return &strategy.Trigger{Kind: strategy.OnCount, N: int64(d.n(1, 4, "count"))}
 }
 
-func (d drawer) delay() *strategy.Trigger {
+func (d *drawer) delay() *strategy.Trigger {
 	x := &strategy.Trigger{Kind: strategy.OnProcessingTime, Delay: int64(d.n(0, 15, "delay"))}
 	if d.yes("aligned") {
 		x.AlignPeriod = int64(d.n(1, 10, "period"))
@@ -203,7 +298,7 @@ type drawn struct {
 }
 
 // events draws a script: elements in disorder about the watermark of their stream.
-func (d drawer) events() (events []Event) {
+func (d *drawer) events() (events []Event) {
 	elem := rapid.Custom(func(t *rapid.T) Elem {
 		return Elem{Key: rapid.IntRange(0, d.s.Keys-1).Draw(t, "key"), Time: exec.Time(rapid.IntRange(-40, 30).Draw(t, "time"))}
 	})
@@ -225,7 +320,10 @@ func (d drawer) events() (events []Event) {
 		return e
 	})
 	var wm [2]exec.Time
-	id, big := 0, 0
+	id, big, most := 0, 0, maxBurst
+	if d.looks || d.crossings > 0 && d.s.Keys < 60 { // what comes out is the square of what comes in
+		most = 40
+	}
 	for _, x := range rapid.SliceOfN(event, 1, 25).Draw(d.t, "events") {
 		e := Event{Stream: x.stream}
 		switch {
@@ -240,9 +338,10 @@ func (d drawer) events() (events []Event) {
 		case x.kind < 19:
 			e.Clock = int64(x.by)
 		default:
-			e.Burst, e.Base = x.by, wm[x.stream]
-			if big += x.by; big > maxBurst {
-				e.Burst = 40
+			e.Base = wm[x.stream]
+			e.Burst = min(x.by, most)
+			if big += e.Burst; big > maxBurst || most < 100 && big > 3*most {
+				e.Burst = min(x.by, 10)
 			}
 		}
 		events = append(events, e)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/penstock-dev/penstock/internal/exec"
 	"github.com/penstock-dev/penstock/internal/strategy"
+	"github.com/penstock-dev/penstock/pcoll"
 )
 
 // A record is everything that was seen of one run. Workers report to it.
@@ -18,24 +19,62 @@ type record struct {
 
 // A probe is a place in the pipeline.
 type probe struct {
-	rec      *record
-	name     string
-	lines    []string
-	strategy *strategy.Strategy // of a grouping
-	late     *probe             // where it drops to
-	entered  int                // pairs of an element and a window of it
-	sum      int                // of the sizes of all panes
-	last     map[string]pane    // the last pane of each key and window
+	rec   *record
+	name  string
+	lines []string
+	seen  []entry
+	turns map[place]*turns
+	held  map[entry]int // elements less withdrawals
+	wrong error         // the first withdrawal that came before its element
+
+	// Of a transform, whose output the probe sees.
+	law      func(*probe) error
+	strategy *strategy.Strategy // of its input
+	panes    bool               // it has panes, which come in one order for each key and window
+	rows     bool               // a pane has many elements, in any order
+	bounded  bool               // the input all comes before the watermark
+	retracts bool               // the input may hold withdrawals
+	late     []*probe           // where it drops to, by input; none if it does not say
+	entered  []entry            // each for one window
+	dropped  int                // as the result counts it
 }
 
-// pane is the index of a pane and the size of what it holds.
-type pane struct {
-	index int64
-	size  int
+// An entry is an element that was seen.
+type entry struct {
+	side   int // of the input
+	key    string
+	text   string
+	n      int
+	at     exec.Time
+	window exec.Window
+	pane   exec.Pane
+	kind   exec.Kind
 }
 
-func (r *record) probe(name string, s *strategy.Strategy) *probe {
-	p := &probe{rec: r, name: name, strategy: s, last: map[string]pane{}}
+// sign is -1 of a withdrawal.
+func (e entry) sign() int {
+	if e.kind.Withdrawal() {
+		return -1
+	}
+	return 1
+}
+
+// place is a key and window.
+type place struct {
+	key    string
+	window exec.Window
+}
+
+// turns counts the panes and their withdrawals that came for a key and window,
+// so that their order is compared.
+type turns struct {
+	n    int
+	pane exec.Pane
+	kind exec.Kind
+}
+
+func (r *record) probe(name string) *probe {
+	p := &probe{rec: r, name: name, turns: map[place]*turns{}, held: map[entry]int{}}
 	r.probes = append(r.probes, p)
 	return p
 }
@@ -46,22 +85,43 @@ func (r *record) begin(step int) {
 	r.step = step
 }
 
-func (r *record) in(p *probe) {
+func (r *record) in(p *probe, e entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.entered++
+	p.entered = append(p.entered, e)
 }
 
-func (r *record) saw(p *probe, key string, v result, at exec.Time, w exec.Window, x exec.Pane) {
+func (r *record) saw(p *probe, e entry) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	p.lines = append(p.lines, fmt.Sprintf("%s, event %d: %s: %s at %d in [%d, %d), %v pane %d (%d) first %v last %v",
-		p.name, r.step, key, v.Text, at, w.Start, w.End, x.Timing, x.Index, x.NonSpeculative, x.First, x.Last))
-	p.sum += v.N
-	at2 := fmt.Sprint(key, w)
-	if l, ok := p.last[at2]; !ok || x.Index >= l.index {
-		p.last[at2] = pane{x.Index, v.N}
+	line := fmt.Sprintf("%s, event %d: %s: %s at %d in [%d, %d), %v pane %d (%d) first %v last %v",
+		p.name, r.step, e.key, e.text, e.at, e.window.Start, e.window.End, e.pane.Timing, e.pane.Index, e.pane.NonSpeculative, e.pane.First, e.pane.Last)
+	if e.kind != exec.Insert {
+		line += fmt.Sprint(" ", e.kind)
 	}
+	if p.panes {
+		line += fmt.Sprint(", turn ", p.turn(e))
+	}
+	p.lines, p.seen = append(p.lines, line), append(p.seen, e)
+	same := e
+	same.kind = exec.Insert
+	if p.held[same] += e.sign(); p.held[same] < 0 && p.wrong == nil {
+		p.wrong = fmt.Errorf("%s, event %d: a withdrawal took nothing back: %s", p.name, r.step, line)
+	}
+}
+
+// turn returns the number of the pane, or of its withdrawal, among those of its key and window.
+func (p *probe) turn(e entry) int {
+	at := place{e.key, e.window}
+	t := p.turns[at]
+	if t == nil {
+		t = &turns{}
+		p.turns[at] = t
+	}
+	if t.n == 0 || !p.rows || t.pane != e.pane || t.kind != e.kind {
+		t.n, t.pane, t.kind = t.n+1, e.pane, e.kind
+	}
+	return t.n
 }
 
 // lines returns all that was seen, in no order that a runner could choose.
@@ -73,32 +133,26 @@ func (r *record) lines() (all []string) {
 	return all
 }
 
-// law checks that nothing was lost and nothing made up: what entered a grouping
-// is in its panes or was dropped. Of accumulating panes the last one counts;
-// where their windows merge, panes of what was merged away come on top, and
-// nothing is said. Where windows merge and the trigger may finish, one that has
-// finished finishes what merges into it (Beam's AfterCount), pending elements included.
-func (r *record) law() error {
+// laws checks what holds of any run, given its result.
+func (r *record) laws(res *pcoll.Result) error {
 	for _, p := range r.probes {
-		if p.strategy == nil {
+		if p.wrong != nil {
+			return p.wrong
+		}
+		if p.law == nil {
 			continue
 		}
-		out := p.sum
-		if p.strategy.Mode == strategy.Accumulating {
-			if p.strategy.Merging() {
-				continue
-			}
-			out = 0
-			for _, l := range p.last {
-				out += l.size
-			}
+		t, _ := res.Transform(p.name)
+		p.dropped = int(t.DroppedLate + t.DroppedClosed)
+		seen := 0
+		for _, l := range p.late {
+			seen += len(l.lines)
 		}
-		dropped := len(p.late.lines)
-		if p.strategy.Merging() && p.strategy.Unsafe() && out+dropped < p.entered {
-			continue
+		if p.late != nil && seen != p.dropped {
+			return fmt.Errorf("%s: %d elements are counted as dropped, %d came from the late outputs", p.name, p.dropped, seen)
 		}
-		if out+dropped != p.entered {
-			return fmt.Errorf("%s: %d elements entered windows, %d are in panes and %d were dropped", p.name, p.entered, out, dropped)
+		if err := p.law(p); err != nil {
+			return fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return nil

@@ -88,6 +88,15 @@ func Fn(f strategy.WindowFn) (fn windowing.Fn, err error) {
 		fn = windowing.Sliding(ms(f.Size), ms(f.Period), windowing.Offset(ms(f.Offset)), windowing.AllowGaps())
 	case strategy.SessionWindows:
 		fn = windowing.Sessions(ms(f.Gap))
+	case strategy.CalendarWindows:
+		fn = windowing.Calendar(f.N, f.Unit, windowing.In(f.Zone.String()), windowing.From(f.Year, time.Month(f.Month), f.Day))
+	case strategy.Custom:
+		user, ok := f.User.(windowing.Assigner)
+		if !ok {
+			err = fmt.Errorf("surface: windows %v are those of elements of one type", f)
+			return fn, err
+		}
+		fn = windowing.Custom(user)
 	default:
 		err = fmt.Errorf("surface: no function for windows %v", f)
 	}
