@@ -45,7 +45,9 @@ type Instance struct {
 	Assign func(splits []Split) error
 
 	// Full reports that the operator waits for so much work beside the worker
-	// (Env.Go) that it wants no further elements for now. Its In sets c.Full then.
+	// (Env.Go) that it wants no further elements for now. Its In sets c.Full then,
+	// and what Advance of operators before it has to fire waits too. A script's
+	// turn, and the direct runner's, is taken whole.
 	Full func() bool
 
 	// Restored is called after the kept stores were restored and before
