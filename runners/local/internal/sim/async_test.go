@@ -17,6 +17,7 @@ import (
 	"github.com/penstock-dev/penstock/runners/local/internal/sim"
 	"github.com/penstock-dev/penstock/transforms"
 	"github.com/penstock-dev/penstock/transforms/combine"
+	"github.com/penstock-dev/penstock/transforms/lookup"
 	"github.com/penstock-dev/penstock/windowing"
 )
 
@@ -78,23 +79,27 @@ func seen(in pcoll.PCollection[int64], g *got) {
 	}))
 }
 
+// late are events in which some elements are late.
+func late() (evs []event) {
+	for i := range int64(60) {
+		evs = append(evs, event{true, exec.Time(i*10 - i%4*25), i})
+		if i%3 == 2 {
+			evs = append(evs, event{at: exec.Time(i * 10)})
+		}
+	}
+	return evs
+}
+
 func echo(_ context.Context, v int64) (int64, error) { return v, nil }
 
 // TestAsyncKeepsWatermarks: behind AsyncMap every element finds the watermark that
 // it found in front of it, on time or late, whenever its call returns; and the order is
 // kept, or with AsyncUnordered is another at times.
 func TestAsyncKeepsWatermarks(t *testing.T) {
-	var evs []event
-	for i := range int64(60) {
-		evs = append(evs, event{true, exec.Time(i*10 - i%4*25), i}) // some are late
-		if i%3 == 2 {
-			evs = append(evs, event{at: exec.Time(i * 10)})
-		}
-	}
 	run := func(seed uint64, mapped bool, opts ...pcoll.Option) []string {
 		var g got
 		p := pcoll.New("watermarks")
-		in := events(p, "events", evs)
+		in := events(p, "events", late())
 		if mapped {
 			in = transforms.AsyncMap(in, echo, opts...)
 		}
@@ -125,6 +130,40 @@ func TestAsyncKeepsWatermarks(t *testing.T) {
 	}
 	if other == 0 {
 		t.Error("unordered results came in order in all schedules")
+	}
+}
+
+// TestEnrichKeepsWatermarks: the same where the cache serves some elements at once,
+// while others before them wait.
+func TestEnrichKeepsWatermarks(t *testing.T) {
+	run := func(seed uint64, through func(pcoll.PCollection[int64]) pcoll.PCollection[int64]) []string {
+		var g got
+		p := pcoll.New("watermarks")
+		seen(through(events(p, "events", late())), &g)
+		if _, err := sim.Run(t.Context(), p, sim.Config{Seed: seed, Workers: 1}); err != nil {
+			t.Fatal(err)
+		}
+		return g.rows
+	}
+	want := run(0, func(in pcoll.PCollection[int64]) pcoll.PCollection[int64] { return in })
+	sorted := slices.Sorted(slices.Values(want))
+	key := func(v int64) int64 { return v * v % 11 } // some often, some once
+	fetch := func(_ context.Context, k int64) (int64, bool, error) { return k, true, nil }
+	merge := func(v, _ int64, _ bool) int64 { return v }
+	for seed := range uint64(100) {
+		limit := transforms.AsyncLimit(1 + int(seed%4))
+		have := run(seed, func(in pcoll.PCollection[int64]) pcoll.PCollection[int64] {
+			return lookup.Enrich(in, key, fetch, merge, limit)
+		})
+		if !slices.Equal(have, want) {
+			t.Fatalf("seed %d, in order:\ngot  %s\nwant %s", seed, strings.Join(have, "\n     "), strings.Join(want, "\n     "))
+		}
+		have = run(seed, func(in pcoll.PCollection[int64]) pcoll.PCollection[int64] {
+			return lookup.Enrich(in, key, fetch, merge, limit, transforms.AsyncUnordered())
+		})
+		if slices.Sort(have); !slices.Equal(have, sorted) {
+			t.Fatalf("seed %d, unordered:\ngot  %s\nwant %s", seed, strings.Join(have, "\n     "), strings.Join(sorted, "\n     "))
+		}
 	}
 }
 
