@@ -59,7 +59,9 @@ func (s *Spec) build(rec *record) (*pcoll.Pipeline, error) {
 	for i, st := range s.Steps {
 		b.step(i, st)
 	}
-	observe(b.cur, rec.probe("end"), text)
+	end := rec.probe("end")
+	end.loose = s.loose()
+	observe(b.cur, end, text)
 	if b.err == nil {
 		b.err = b.p.Err()
 	}

@@ -144,6 +144,7 @@ func (b *builder) interval(name string, st Step, other rows2) rows2 {
 	probe := b.probe(name, pcoll.Col(in), intervalLaw(st))
 	enter(in, probe, 0)
 	enter(other, probe, 1)
+	probe.loose = st.NoLate
 	out, a, c := intervals(st, in, other, pcoll.Named(name))
 	observe(out, probe, text)
 	b.late(probe, st, a, c)

@@ -20,9 +20,16 @@ func Draw(t *rapid.T) *Spec {
 	d.add(Step{Kind: Window, Strategy: d.strategy()})
 	for range rapid.IntRange(1, 3).Draw(t, "groupings") {
 		for range rapid.IntRange(0, 3).Draw(t, "between") {
-			d.add(d.step())
+			st := d.step()
+			if st.Kind.views() && d.apart { // what is late there is judged by the watermark of the worker
+				d.add(Step{Kind: Shuffle})
+			}
+			d.add(st)
 		}
 		d.add(d.heart())
+		if s.loose() { // which rows come and go within a bundle is nobody's promise: nothing may follow that counts them
+			break
+		}
 	}
 	s.Events = d.events()
 	return s
@@ -40,6 +47,7 @@ type drawer struct {
 	mode      strategy.Mode
 	combiner  strategy.TimestampCombiner
 	crossings int  // joins, whose rows may be many
+	apart     bool // workers differ in how far their watermarks are
 	looks     bool // side inputs, of which each element sees all
 	taken     bool // the second stream, if there is one
 }
@@ -62,6 +70,12 @@ func (d *drawer) add(st Step) {
 		d.retracts = d.retracts || d.mode == strategy.Retracting
 	case k == Shuffle, k == Split, k == Double, k == Join, k.intervals(), k.views(), k >= Keep:
 		d.ordered = false
+	}
+	switch k := st.Kind; {
+	case k == Shuffle:
+		d.apart = false
+	case k.groups(), k.joins(), k >= InnerInterval:
+		d.apart = true
 	}
 	d.looks = d.looks || st.Kind.views()
 	d.taken = d.taken || st.Kind.takesOther()

@@ -202,6 +202,14 @@ func (e Event) String() string {
 	return b.String()
 }
 
+// loose reports whether the last step is an interval join that takes
+// withdrawals. A row comes as soon as both elements are there, so an element and its withdrawal
+// in one bundle give rows that are taken back at once, or none.
+func (s *Spec) loose() bool {
+	last := s.Steps[len(s.Steps)-1]
+	return last.Kind.intervals() && last.NoLate
+}
+
 // otherStep returns the number of the step that takes the second stream, or -1:
 // then the streams are one from the start.
 func (s *Spec) otherStep() int {

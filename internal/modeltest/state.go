@@ -169,7 +169,7 @@ func (f *keeper) Process(c *pcoll.Context, e row, emit pcoll.Emit[kept]) error {
 		}
 		emit(c, pcoll.Pair(e.Key, result{Text: brief(text)}))
 	}
-	f.set(c, t, e.Value)
+	f.set(c, t, fmt.Sprint(e.Value, "@", t)) // equal elements set it equally
 	return nil
 }
 

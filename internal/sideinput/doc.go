@@ -36,8 +36,9 @@
 // allowed lateness: no main window that maps to it accepts elements any more.
 // An element whose window has expired by the main watermark in front of the gate is dropped
 // therefore, and counted, unless all side inputs are in the global window. What
-// waits on a worker does not count for that: which elements are late must not depend on how
-// many workers there are.
+// waits on a worker does not count for that: which elements are late is not to depend on how
+// many workers there are. (Where no exchange is in front, the main watermark
+// is that of the operators on the same worker, and what is late by it is.)
 //
 // # State
 //
