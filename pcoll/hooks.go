@@ -228,7 +228,7 @@ func FromWindowed[T any](b *Builder, in PCollection[T]) *graph.Collection {
 
 // Assigned returns in with its windows assigned. The node it adds stands under b's name.
 func Assigned[T any](b *Builder, in PCollection[T]) PCollection[T] {
-	if in.col == nil || !in.col.Pending {
+	if in.col == nil || !in.col.Pending || b.bad {
 		return in
 	}
 	a := b.Part("AssignWindows")
