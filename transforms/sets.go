@@ -6,12 +6,15 @@ import (
 )
 
 // This file holds the operations on two collections as sets and as bags, with
-// the names of SQL. Elements are keys here: T must have a canonical encoding.
-// Both collections must be windowed alike, as for [Flatten], and are compared
-// window by window. Where a trigger fires more than once, each pane holds what
-// follows from the elements so far, or, discarding, from those since the pane before.
+// the names of SQL.
 
-// Union returns the elements that are in a or in b, each once in a window.
+// Union returns the elements that are in a or in b, each once in a window. T is
+// a key here: it must have a canonical encoding. The collections must be
+// windowed alike, as for [Flatten].
+//
+// Where a window has several panes, each holds what follows from the elements so
+// far, or, discarding, from those since the pane before: an element comes again
+// in later panes. With windowing.Retracting that takes back the pane before.
 func Union[T comparable](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll.PCollection[T] {
 	return compareSets("Union", a, b, opts, func(inA, inB int64) int64 { return min(inA+inB, 1) })
 }
@@ -21,19 +24,21 @@ func UnionAll[T any](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll.PCol
 	return flatten(pcoll.NewBuilder(a.Pipeline(), "UnionAll", opts...), []pcoll.PCollection[T]{a, b})
 }
 
-// Intersect returns the elements that are both in a and in b, each once in a window.
+// Intersect returns the elements that are both in a and in b, each once in a
+// window; see [Union]. Windows with several panes must not be discarding, as
+// for [Join]: elements of different panes would not meet.
 func Intersect[T comparable](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll.PCollection[T] {
 	return compareSets("Intersect", a, b, opts, func(inA, inB int64) int64 { return min(inA, inB, 1) })
 }
 
 // IntersectAll returns the elements that are both in a and in b, each as often
-// as in the one that has fewer of it.
+// as in the one that has fewer of it; see [Intersect].
 func IntersectAll[T comparable](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll.PCollection[T] {
 	return compareSets("IntersectAll", a, b, opts, func(inA, inB int64) int64 { return min(inA, inB) })
 }
 
-// Except returns the elements of a that are not in b, each once in a window. To
-// take away several collections, [Flatten] them.
+// Except returns the elements of a that are not in b, each once in a window; see
+// [Intersect]. To take away several collections, [Flatten] them.
 func Except[T comparable](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll.PCollection[T] {
 	return compareSets("Except", a, b, opts, func(inA, inB int64) int64 {
 		if inB > 0 {
@@ -43,7 +48,8 @@ func Except[T comparable](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll
 	})
 }
 
-// ExceptAll takes away from a, for each element of b, one that is equal to it, if there is one left.
+// ExceptAll takes away from a, for each element of b, one that is equal to it, if
+// there is one left; see [Intersect].
 func ExceptAll[T comparable](a, b pcoll.PCollection[T], opts ...pcoll.Option) pcoll.PCollection[T] {
 	return compareSets("ExceptAll", a, b, opts, func(inA, inB int64) int64 { return inA - inB })
 }
@@ -55,8 +61,11 @@ func compareSets[T comparable](kind string, a, b pcoll.PCollection[T], opts []pc
 		return applyTo[T, pcoll.KV[T, bool]](bd.Part(part), in, false,
 			mapOp[T, pcoll.KV[T, bool]]{func(v T) pcoll.KV[T, bool] { return pcoll.KV[T, bool]{Key: v, Value: second} }})
 	}
-	both := flatten(bd.Part("Flatten"), []pcoll.PCollection[pcoll.KV[T, bool]]{mark("First", a, false), mark("Second", b, true)})
-	counted, _ := group(bd, both, sides{}, false)
+	all := []pcoll.PCollection[pcoll.KV[T, bool]]{mark("First", a, false), mark("Second", b, true)}
+	if kind != "Union" { // where no element has to meet another
+		checkJoin(bd, a, b)
+	}
+	counted, _ := group(bd, flatten(bd.Part("Flatten"), all), sides{}, false)
 	return applyTo[pcoll.KV[T, sideCounts], T](bd.Part("Select"), counted, false, copiesOp[T]{times})
 }
 

@@ -303,6 +303,10 @@ func TestStateMistakes(t *testing.T) {
 		{"sets in other windows", func(p *pcoll.Pipeline) {
 			Except(Create(p, 1), windowing.Into(Create(p, 1), windowing.Fixed(time.Minute)))
 		}, "input 1 cannot be joined with input 0: windows fixed(1m0s) and global differ"},
+		{"sets in panes that hold parts", func(p *pcoll.Pipeline) {
+			in := windowing.Into(Create(p, 1), windowing.Fixed(time.Minute), earlyEach, windowing.AllowedLateness(0), windowing.Discarding())
+			Intersect(in, Union(in, in))
+		}, "Intersect: a window can have several panes, of which each holds only what is new"},
 		{"never ends", func(p *pcoll.Pipeline) { Distinct(teststream.New[int]().Source(p)) }, "unbounded input in the global window"},
 	}.check(t)
 }
