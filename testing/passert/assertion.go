@@ -100,7 +100,7 @@ func elsewhere[T any](got, in []Element[T]) string {
 	if len(got) == len(in) {
 		return ""
 	}
-	return "\nin all windows and panes," + strings.TrimPrefix(listing(got), "\n")
+	return "\nin all windows and panes, " + strings.TrimPrefix(listing(got), "\n")
 }
 
 // Describe prints an element with its event time, window, pane and kind, in one

@@ -81,7 +81,7 @@ func TestAssertions(t *testing.T) {
 		{"in another", func(t testing.TB, c col) { passert.In(t, c, w0, kv("ann", 20), kv("ann", 20)) }, []string{"window " + w0.String() + ": ", "differ"}},
 		{"in none", func(t testing.TB, c col) { passert.In(t, c, minute(2)) }, nil},
 		{"in none but", func(t testing.TB, c col) { passert.In(t, c, minute(2), kv("ann", 20)) },
-			[]string{"the collection is empty", "in all windows and panes,8 elements came"}},
+			[]string{"the collection is empty", "in all windows and panes, 8 elements came"}},
 		{"early", func(t testing.TB, c col) { passert.InEarly(t, c, w0, kv("ann", 1), kv("ann", 3), kv("bob", 5)) }, nil},
 		{"early but", func(t testing.TB, c col) { passert.InEarly(t, c, w0, kv("ann", 1), kv("ann", 3)) }, []string{`"bob": 5`}},
 		{"on time", func(t testing.TB, c col) { passert.InOnTime(t, c, w0, kv("ann", 3), kv("bob", 5)) }, nil},
