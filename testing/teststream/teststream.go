@@ -158,7 +158,9 @@ func instant(t time.Time) (exec.Time, error) {
 	switch {
 	case t.IsZero():
 		return at, fmt.Errorf("the zero time.Time is no event time; give a time, such as time.UnixMilli(0)")
-	case at >= exec.MaxTime || at <= exec.MinTime:
+	case t.Before(exec.MinTime.Time()):
+		return at, fmt.Errorf("time %v is outside what event time can express, which begins at %v", t, exec.MinTime.Time())
+	case at >= exec.MaxTime:
 		return at, fmt.Errorf("time %v is outside what event time can express; only the end of the script gets there", t)
 	}
 	return at, nil

@@ -182,6 +182,15 @@ func TestAStreamServesManyPipelines(t *testing.T) {
 	ptest.Run(t, p)
 }
 
+// TestFirstAndLastTimes delivers elements at the first and the last time that an element can have.
+func TestFirstAndLastTimes(t *testing.T) {
+	p := pcoll.New("test")
+	first, last := exec.MinTime.Time(), (exec.MaxTime - 1).Time()
+	got := teststream.New[int]().Watermark(first).Elements(first, 1).Elements(last, 2).Source(p)
+	passert.Panes(t, got, passert.Ungrouped(1).At(first), passert.Ungrouped(2).At(last))
+	ptest.Run(t, p)
+}
+
 func TestMistakes(t *testing.T) {
 	for _, tc := range []struct {
 		name  string
@@ -199,8 +208,8 @@ func TestMistakes(t *testing.T) {
 			teststream.New[int]().Elements(exec.MaxTime.Time(), 7).Source(p)
 		}, []string{"event 0", "element 0, 7: ", "outside"}},
 		{"element before time", func(p *pcoll.Pipeline) {
-			teststream.New[int]().Bundle(teststream.At(at(1), 6), teststream.At(exec.MinTime.Time().AddDate(-1, 0, 0), 7)).Source(p)
-		}, []string{"element 1, 7: ", "outside"}},
+			teststream.New[int]().Bundle(teststream.At(at(1), 6), teststream.At(exec.MinTime.Time().Add(-time.Millisecond), 7)).Source(p)
+		}, []string{"element 1, 7: ", "outside", "which begins at"}},
 		{"element without time", func(p *pcoll.Pipeline) { teststream.New[int]().Elements(time.Time{}, 7).Source(p) }, []string{"zero time.Time"}},
 		{"clock stands still", func(p *pcoll.Pipeline) { teststream.New[int]().ProcessingTime(0).Source(p) }, []string{"cannot advance by 0s"}},
 		{"clock goes back", func(p *pcoll.Pipeline) { teststream.New[int]().ProcessingTime(-time.Second).Source(p) }, []string{"cannot advance by -1s"}},
