@@ -142,8 +142,9 @@ func (o intoOfOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	var buf []exec.Window
 	return exec.Instance{In: []any{exec.Input[T](func(c *exec.Ctx, v T) {
 		c.Op = op
-		buf = o.by.Assign(buf[:0], c.Time, v)
-		if err := strategy.CutAll(o.by, buf, c.Time); err != nil {
+		t := strategy.Within(c.Time)
+		buf = o.by.Assign(buf[:0], t, v)
+		if err := strategy.CutAll(o.by, buf, t); err != nil {
 			c.Fail(err)
 			return
 		}

@@ -65,7 +65,7 @@ func (f CalendarWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {
 
 // Window returns the one window of t.
 func (f CalendarWindows) Window(t exec.Time) exec.Window {
-	sec := floorDiv(int64(t), 1000)
+	sec := floorDiv(int64(Within(t)), 1000)
 	k := f.number(time.Unix(sec, 0).In(f.Zone).Date())
 	// Where a clock goes back over midnight, the date is not the last word.
 	start, end := f.start(k), f.start(k+1)

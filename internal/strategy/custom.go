@@ -38,7 +38,7 @@ func (f Custom) String() string { return f.User.String() }
 // Assign appends the windows of t. It panics where the user's function gives
 // a window without an instant, like any function of a user that cannot go on.
 func (f Custom) Assign(dst []exec.Window, t exec.Time) []exec.Window {
-	n := len(dst)
+	n, t := len(dst), Within(t)
 	dst = f.User.(Assigner).Assign(dst, t)
 	if err := CutAll(f.User, dst[n:], t); err != nil {
 		panic(err)

@@ -67,7 +67,7 @@ func (f FixedWindows) String() string {
 
 // Window returns the one window of t.
 func (f FixedWindows) Window(t exec.Time) exec.Window {
-	start := lastStart(t, f.Size, f.Offset)
+	start := lastStart(Within(t), f.Size, f.Offset)
 	return cut(start, f.Size)
 }
 
@@ -96,6 +96,7 @@ func (f SlidingWindows) String() string {
 
 // Assign appends the windows that contain t, the latest first.
 func (f SlidingWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {
+	t = Within(t)
 	// Plain arithmetic: a window that starts before all time is cut, not skipped.
 	for s := lastStart(t, f.Period, f.Offset); s > t-exec.Time(f.Size); s -= exec.Time(f.Period) {
 		dst = append(dst, cut(s, f.Size))
@@ -117,7 +118,7 @@ func (f SessionWindows) String() string { return fmt.Sprintf("sessions(%s)", mil
 
 // Assign appends the window that the element alone would have.
 func (f SessionWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {
-	return append(dst, cut(t, f.Gap))
+	return append(dst, cut(Within(t), f.Gap))
 }
 
 // Merging is true.
@@ -125,6 +126,10 @@ func (SessionWindows) Merging() bool { return true }
 
 // Compatible reports whether o is sessions, of any gap.
 func (SessionWindows) Compatible(o WindowFn) bool { return isSessions(o) }
+
+// Within returns t, or the last instant that a window can hold: what is stamped
+// after the global window, as a result of it that was moved, is in the last window that there is.
+func Within(t exec.Time) exec.Time { return min(t, exec.EndOfGlobal) }
 
 // lastStart returns the latest start of a window at or before t, where one
 // starts every step ms, shifted by offset.

@@ -3,6 +3,7 @@ package strategy
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
@@ -143,6 +144,28 @@ func TestFnString(t *testing.T) {
 	} {
 		if got := c.f.String(); got != c.want {
 			t.Errorf("got %s, want %s", got, c.want)
+		}
+	}
+}
+
+// ownWindows are a user's windows, of 7 ms.
+type ownWindows struct{}
+
+func (ownWindows) String() string { return "own" }
+func (ownWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {
+	return append(dst, exec.Window{Start: t - 2, End: t + 5})
+}
+
+// TestAfterTheEnd: an element stamped after the global window is in the last windows.
+func TestAfterTheEnd(t *testing.T) {
+	day := CalendarWindows{Unit: Days, N: 1, Year: 1970, Month: 1, Day: 1, Zone: time.UTC}
+	for _, f := range []WindowFn{GlobalWindows{}, FixedWindows{Size: 7}, SlidingWindows{Size: 9, Period: 2}, SessionWindows{Gap: 5}, day, Custom{ownWindows{}}} {
+		want := f.Assign(nil, exec.EndOfGlobal)
+		for _, at := range []exec.Time{exec.EndOfGlobal + 1, exec.EndOfGlobal + 1000, exec.MaxTime} {
+			got := f.Assign(nil, at)
+			if fmt.Sprint(got) != fmt.Sprint(want) || len(got) == 0 || !got[0].Contains(exec.EndOfGlobal) {
+				t.Errorf("%v of %d: %v, want %v", f, at, got, want)
+			}
 		}
 	}
 }
