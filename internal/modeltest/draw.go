@@ -48,6 +48,7 @@ type drawer struct {
 	combiner  strategy.TimestampCombiner
 	crossings int  // joins, whose rows may be many
 	apart     bool // workers differ in how far their watermarks are
+	stepped   bool // also of a bounded source the watermark comes in steps
 	looks     bool // side inputs, of which each element sees all
 	taken     bool // the second stream, if there is one
 }
@@ -75,7 +76,7 @@ func (d *drawer) add(st Step) {
 	case k == Shuffle:
 		d.apart = false
 	case k.groups(), k.joins(), k >= InnerInterval:
-		d.apart = true
+		d.apart, d.stepped = true, d.stepped || k >= InnerInterval
 	}
 	d.looks = d.looks || st.Kind.views()
 	d.taken = d.taken || st.Kind.takesOther()
