@@ -81,7 +81,8 @@ func StatefulParDoWithLate[K comparable, V, Out any](in pcoll.PCollection[pcoll.
 // the order of their event times, those of the same time in the order in which
 // they came. A pair waits until the watermark has passed its time and the
 // allowed lateness, and holds the watermark downstream at its time meanwhile; a pair that comes
-// after that is dropped as late. Timers and pairs come in one order of time.
+// after that is dropped as late. Timers of event
+// time and pairs come in one order of time, pairs first, so that timers too wait for the allowed lateness.
 func TimeSorted() pcoll.Option { return pcoll.Extra("TimeSorted", timeSorted{}) }
 
 type timeSorted struct{}

@@ -86,10 +86,10 @@ func (s *keeping[K, V, Out]) passEvent(c *exec.Ctx) bool {
 	}
 	s.marks.past = max(s.marks.past, d.at)
 	switch {
-	case len(x.waiting) > 0 && s.release(x.window, x.waiting[0].time) <= d.at:
+	case len(x.waiting) > 0 && s.release(x.window, x.waiting[0].time) <= d.at && (len(x.event) == 0 || x.waiting[0].time <= x.event[0].at):
 		s.resume(c, d.slot, x)
 		return true
-	case len(x.event) > 0 && x.event[0].at <= d.at:
+	case len(x.event) > 0 && s.release(x.window, x.event[0].at) <= d.at:
 		s.fire(c, d.slot, true)
 		return true
 	case x.sweeps[0] <= d.at:
@@ -128,7 +128,7 @@ func (s *keeping[K, V, Out]) passClock(c *exec.Ctx, now exec.Time) bool {
 func (s *keeping[K, V, Out]) nextEvent(x *cell[K, V]) exec.Time {
 	at := x.sweeps[0]
 	if len(x.event) > 0 {
-		at = min(at, x.event[0].at)
+		at = min(at, s.release(x.window, x.event[0].at))
 	}
 	if len(x.waiting) > 0 {
 		at = min(at, s.release(x.window, x.waiting[0].time))
@@ -256,9 +256,10 @@ func (s *keeping[K, V, Out]) tell(c *exec.Ctx, slot int32) {
 	s.remove(slot)
 }
 
-// release returns the watermark after which a waiting element of time t is processed.
+// release returns the watermark after which a timer set to t fires, and a waiting
+// element of time t is processed: timers wait as long as elements, so that they keep their order.
 func (s *keeping[K, V, Out]) release(w exec.Window, t exec.Time) exec.Time {
-	return min(t.Add(s.spec.strategy.Lateness), s.spec.strategy.Expiry(w))
+	return min(t.Add(s.lag()), s.spec.strategy.Expiry(w))
 }
 
 // wait keeps an element until its turn.

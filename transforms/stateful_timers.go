@@ -14,10 +14,10 @@ import (
 var errNoKey = errors.New("a timer was set or cleared where no key is being processed; " +
 	"it belongs to the key and window of Process and OnTimer")
 
-// TimerNow returns the input watermark, or processing time.
+// TimerNow returns the input watermark, of sorted input that of what has been processed, or processing time.
 func (s *keeping[K, V, Out]) TimerNow(event bool) exec.Time {
 	if event {
-		return s.marks.in
+		return s.marks.in.Add(-s.lag())
 	}
 	return s.env.Now()
 }
@@ -39,7 +39,7 @@ func (s *keeping[K, V, Out]) SetTimer(x *exec.Ctx, t timers.Setting) {
 	}
 	if s.spec.timers[t.Field].event {
 		cell.event = setTimer(cell.event, set)
-		s.dueEvent(s.scope.Slot, cell, set.at)
+		s.dueEvent(s.scope.Slot, cell, s.release(cell.window, set.at))
 		s.loops.set(set.at, s.at.firing)
 	} else {
 		cell.clock = setTimer(cell.clock, set)

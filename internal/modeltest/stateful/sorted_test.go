@@ -123,6 +123,26 @@ func TestSortedElementsAndTimersComeInOneOrder(t *testing.T) {
 	ptest.Run(t, p)
 }
 
+// TestSortedTimersWaitForAllowedLateness: what is late, and not too late, still comes before the timers behind it.
+func TestSortedTimersWaitForAllowedLateness(t *testing.T) {
+	p := pcoll.New("sorted")
+	in := teststream.New[pair]().
+		Bundle(teststream.At(sec(8), kv("k", 8)), teststream.At(sec(3), kv("k", 3)), teststream.At(sec(3), kv("k", 4))).
+		Watermark(sec(5)).
+		Elements(sec(4), k(5)...).
+		Watermark(sec(6)).
+		Source(p)
+	windowed := windowing.Into(in, windowing.Fixed(10*time.Second), windowing.AllowedLateness(2*time.Second), windowing.Discarding())
+	fn := &alarm{Do: func(f *alarm, c *pcoll.Context, e pair, emit emitter) {
+		emit(c, fmt.Sprint("element ", e.Value))
+		f.A.Set(c, c.EventTime().Add(time.Second))
+	}, Fire: func(f *alarm, c *pcoll.Context, _ string, tm timers.Firing, emit emitter) {
+		emit(c, fmt.Sprint("timer ", tm.At.Unix()))
+	}}
+	inOrder(t, StatefulParDo(windowed, fn, TimeSorted()), "element 3", "element 4", "element 5", "timer 5", "element 8", "timer 9")
+	ptest.Run(t, p)
+}
+
 func TestWaitingElementsHoldTheWatermark(t *testing.T) {
 	p := pcoll.New("sorted")
 	in := teststream.New[pair]().Elements(sec(5), k(5)...).Watermark(sec(12)).Watermark(sec(30)).Source(p)
