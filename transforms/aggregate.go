@@ -140,7 +140,7 @@ func (g *grouping[K, V, Acc, Out]) add(b *pcoll.Builder, op exec.Op) {
 // that nobody said may be dropped, or count withdrawals as elements.
 func checkWindowing(b *pcoll.Builder, like *graph.Collection, late bool) {
 	s := like.Strategy
-	atEnd := s.Trigger.Kind == strategy.OnDefault || (s.Trigger.Kind == strategy.OnWatermark && s.Trigger.Early() == nil)
+	atEnd := s.Trigger.Kind == strategy.OnDefault || s.Trigger.Kind == strategy.OnNever || (s.Trigger.Kind == strategy.OnWatermark && s.Trigger.Early() == nil)
 	switch {
 	case !like.Bounded && s.Fn == strategy.WindowFn(strategy.GlobalWindows{}) && atEnd:
 		b.Errorf("unbounded input in the global window, which no watermark ever ends, would never give a result; "+

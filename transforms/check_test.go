@@ -170,6 +170,9 @@ func TestMistakes(t *testing.T) {
 		{"unbounded, global, at its end", func(p *pcoll.Pipeline) {
 			Sum(windowing.Into(unbounded[int](p), windowing.Global(), windowing.Trigger(triggers.AfterWatermark{Late: triggers.Always{}}), windowing.Discarding()))
 		}, "trigger is AfterWatermark(late=Always)"},
+		{"unbounded, global, never", func(p *pcoll.Pipeline) {
+			Sum(windowing.Into(unbounded[int](p), windowing.Global(), windowing.Trigger(triggers.Never{})))
+		}, "would never give a result; apply windowing.Into with windows such as windowing.Fixed(time.Minute), or with a trigger that fires early; trigger is Never"},
 		{"unsafe trigger", func(p *pcoll.Pipeline) { SumPerKey(into(unbounded[pair](p), triggers.AfterCount(2))) },
 			"trigger AfterCount(2) may finish, and its window drops what comes after that; wrap it in triggers.Repeatedly"},
 		{"no late trigger", func(p *pcoll.Pipeline) { GroupByKey(into(Create(p, pair{}), triggers.AfterWatermark{})) },

@@ -208,8 +208,11 @@ type wrong struct{ Kind string }
 
 func (w wrong) String() string { return "wrong" }
 func (w wrong) Assign(dst []pcoll.Window, t pcoll.Time) []pcoll.Window {
-	if w.Kind == "empty" {
+	switch w.Kind {
+	case "empty":
 		return append(dst, window(t, t))
+	case "again":
+		return append(dst, window(t, t+10), window(t, t+20), window(t, t+10))
 	}
 	return append(dst, window(t, t+10))
 }
@@ -235,6 +238,7 @@ func TestCustomFailures(t *testing.T) {
 	for kind, want := range map[string]string{
 		"empty": "window function wrong put an element stamped 1970-01-01T00:00:01Z into window " +
 			"[1970-01-01T00:00:01Z, 1970-01-01T00:00:01Z), which holds no instant",
+		"again":   "[1970-01-01T00:00:01Z, 1970-01-01T00:00:01.01Z) twice, where it would count twice; append each window once",
 		"unknown": "window function wrong: it merges [1970-01-01T00:00:00Z, 1970-01-01T00:00:00.001Z), which is none of the windows that it was given",
 		"twice":   "it merges [1970-01-01T00:00:01Z, 1970-01-01T00:00:01.01Z) twice; a window goes into one other",
 		"small":   "into [1970-01-01T00:00:01Z, 1970-01-01T00:00:01.009Z), which does not hold it",

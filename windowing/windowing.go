@@ -2,6 +2,7 @@ package windowing
 
 import (
 	"fmt"
+	"math"
 	"time"
 
 	"github.com/penstock-dev/penstock/internal/exec"
@@ -95,7 +96,7 @@ func complete(b *pcoll.Builder, s *strategy.Strategy) {
 	}
 	why := fmt.Sprintf("trigger %v", s.Trigger)
 	if !custom {
-		why = fmt.Sprintf("an allowed lateness of %v", time.Duration(s.Lateness)*time.Millisecond)
+		why = fmt.Sprintf("an allowed lateness of %v", strategy.Millis(s.Lateness))
 	}
 	b.Errorf("with %s a window can have more than one pane; "+
 		"add Accumulating(), for panes that hold everything so far, Discarding(), for panes that hold what is new, "+
@@ -137,11 +138,14 @@ func AllowUnsafeTrigger() pcoll.Option {
 }
 
 // AllowedLateness keeps a window open until the watermark is past its end by d,
-// in whole milliseconds and not negative. It is how long corrections are
-// accepted after the first answer, at the cost of keeping the window's state.
+// in whole milliseconds and not negative; math.MaxInt64 means for ever. It is how long
+// corrections are accepted after the first answer, at the cost of keeping the window's state.
 func AllowedLateness(d time.Duration) pcoll.Option {
 	return try("AllowedLateness", "lateness", func(s *strategy.Strategy) error {
 		switch {
+		case d == math.MaxInt64:
+			s.Lateness, s.LatenessSet = strategy.Forever, true
+			return nil
 		case d < 0:
 			return fmt.Errorf("allowed lateness %v is negative; want 0 or more", d)
 		case d%time.Millisecond != 0:

@@ -1,6 +1,7 @@
 package windowing_test
 
 import (
+	"math"
 	"strings"
 	"testing"
 	"time"
@@ -70,6 +71,9 @@ func TestInto(t *testing.T) {
 			in = Into(in, Fixed(time.Minute), ClosingAlways(), OnTimeIfNonEmpty(), StampedLatest())
 			return Into(in, Same(), ClosingIfNonEmpty(), OnTimeAlways(), StampedEndOfWindow())
 		}, "c2:int in fixed(1m0s) (pending) unbounded", nil},
+		{"lateness for ever", func(in pcoll.PCollection[int]) pcoll.PCollection[int] {
+			return Into(in, Fixed(time.Minute), AllowedLateness(math.MaxInt64), Accumulating())
+		}, "c1:int in fixed(1m0s), accumulating, lateness forever (pending) unbounded", nil},
 		{"a pending strategy is replaced", func(in pcoll.PCollection[int]) pcoll.PCollection[int] {
 			return Into(Into(in, Fixed(time.Minute)), Sliding(time.Hour, time.Minute))
 		}, "c2:int in sliding(1h0m0s every 1m0s) (pending) unbounded", nil},
@@ -158,6 +162,7 @@ func TestMistakes(t *testing.T) {
 			"trigger AfterWatermark(late=AfterCount(1)) needs an explicit lateness; add AllowedLateness(d)"},
 		{minute, []pcoll.Option{Trigger(late1), AllowedLateness(0)},
 			"with trigger AfterWatermark(late=AfterCount(1)) a window can have more than one pane; add Accumulating()"},
+		{minute, []pcoll.Option{AllowedLateness(math.MaxInt64)}, "with an allowed lateness of forever a window"},
 		{minute, []pcoll.Option{AllowedLateness(time.Hour)}, "with an allowed lateness of 1h0m0s a window can have more than one pane"},
 		{Global(), []pcoll.Option{Trigger(triggers.Always{})}, "with trigger Always a window can have more than one pane"},
 		{minute, []pcoll.Option{Accumulating(), Discarding()}, "Discarding is given after Accumulating; say one of them, once"},

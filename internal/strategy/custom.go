@@ -2,6 +2,7 @@ package strategy
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/penstock-dev/penstock/internal/exec"
 )
@@ -47,8 +48,13 @@ func (f Custom) Assign(dst []exec.Window, t exec.Time) []exec.Window {
 }
 
 // CutAll limits windows that a user's function gave an element stamped t to
-// the global window, and reports one that holds no instant.
+// the global window, and reports one that holds no instant, or is there twice.
 func CutAll(user fmt.Stringer, ws []exec.Window, t exec.Time) error {
+	for i, w := range ws {
+		if i > 0 && w.Compare(ws[i-1]) <= 0 && slices.Contains(ws[:i], w) {
+			return fmt.Errorf("window function %v put an element stamped %v into window %v twice, where it would count twice; append each window once", user, t, w)
+		}
+	}
 	for i, w := range ws {
 		ws[i] = exec.Window{Start: max(w.Start, exec.MinTime), End: min(w.End, exec.EndOfGlobal+1)}
 		if ws[i].Start >= ws[i].End {

@@ -128,7 +128,7 @@ func (s *Strategy) String() string {
 		fmt.Fprintf(&b, ", %v", s.Mode)
 	}
 	if s.Lateness > 0 {
-		fmt.Fprintf(&b, ", lateness %v", millis(s.Lateness))
+		fmt.Fprintf(&b, ", lateness %v", Millis(s.Lateness))
 	}
 	if s.Combiner != EndOfWindow {
 		fmt.Fprintf(&b, ", stamped %v", s.Combiner)
@@ -142,7 +142,11 @@ func (s *Strategy) String() string {
 	return b.String()
 }
 
-func millis(ms int64) string {
+// Forever is a lateness, in ms, that no element's can be more than. It is far from the ends of int64.
+const Forever = int64(exec.MaxTime - exec.MinTime)
+
+// Millis prints a number of ms as a duration.
+func Millis(ms int64) string {
 	if ms > int64(1<<63-1)/1e6 {
 		return "forever"
 	}

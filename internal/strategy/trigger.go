@@ -47,9 +47,9 @@ func (t *Trigger) String() string {
 	case OnCount:
 		args = append(args, fmt.Sprint(t.N))
 	case OnProcessingTime:
-		args = append(args, millis(t.Delay))
+		args = append(args, Millis(t.Delay))
 		if t.AlignPeriod > 0 {
-			args = append(args, fmt.Sprintf("align=%s+%s", millis(t.AlignPeriod), millis(t.AlignOffset)))
+			args = append(args, fmt.Sprintf("align=%s+%s", Millis(t.AlignPeriod), Millis(t.AlignOffset)))
 		}
 	case OnWatermark:
 		for i, name := range []string{"early=", "late="} {

@@ -60,9 +60,9 @@ type FixedWindows struct{ Size, Offset int64 }
 // String prints size and offset.
 func (f FixedWindows) String() string {
 	if f.Offset != 0 {
-		return fmt.Sprintf("fixed(%s offset %s)", millis(f.Size), millis(f.Offset))
+		return fmt.Sprintf("fixed(%s offset %s)", Millis(f.Size), Millis(f.Offset))
 	}
-	return fmt.Sprintf("fixed(%s)", millis(f.Size))
+	return fmt.Sprintf("fixed(%s)", Millis(f.Size))
 }
 
 // Window returns the one window of t.
@@ -89,9 +89,9 @@ type SlidingWindows struct{ Size, Period, Offset int64 }
 // String prints size, period and offset.
 func (f SlidingWindows) String() string {
 	if f.Offset != 0 {
-		return fmt.Sprintf("sliding(%s every %s offset %s)", millis(f.Size), millis(f.Period), millis(f.Offset))
+		return fmt.Sprintf("sliding(%s every %s offset %s)", Millis(f.Size), Millis(f.Period), Millis(f.Offset))
 	}
-	return fmt.Sprintf("sliding(%s every %s)", millis(f.Size), millis(f.Period))
+	return fmt.Sprintf("sliding(%s every %s)", Millis(f.Size), Millis(f.Period))
 }
 
 // Assign appends the windows that contain t, the latest first.
@@ -114,7 +114,7 @@ func (f SlidingWindows) Compatible(o WindowFn) bool { return o == WindowFn(f) }
 type SessionWindows struct{ Gap int64 }
 
 // String prints the gap.
-func (f SessionWindows) String() string { return fmt.Sprintf("sessions(%s)", millis(f.Gap)) }
+func (f SessionWindows) String() string { return fmt.Sprintf("sessions(%s)", Millis(f.Gap)) }
 
 // Assign appends the window that the element alone would have.
 func (f SessionWindows) Assign(dst []exec.Window, t exec.Time) []exec.Window {

@@ -133,7 +133,7 @@ func drawStrategy(t *rapid.T, first bool) *strategy.Strategy {
 
 // endless replaces triggers that may be refused in the global window.
 func endless(s *strategy.Strategy, fn strategy.WindowFn) {
-	if k := s.Trigger.Kind; fn == strategy.WindowFn(strategy.GlobalWindows{}) && (k == strategy.OnDefault || k == strategy.OnWatermark) {
+	if k := s.Trigger.Kind; fn == strategy.WindowFn(strategy.GlobalWindows{}) && (k == strategy.OnDefault || k == strategy.OnWatermark || k == strategy.OnNever) {
 		s.Trigger = &strategy.Trigger{Kind: strategy.OnAlways}
 	}
 }

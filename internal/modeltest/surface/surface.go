@@ -36,8 +36,8 @@ func Options(s *strategy.Strategy) ([]pcoll.Option, error) {
 		return nil, err
 	}
 	lateness, err := duration(s.Lateness)
-	if err != nil {
-		return nil, err
+	if err != nil { // longer than any watermark can be behind
+		lateness = math.MaxInt64
 	}
 	opts := []pcoll.Option{windowing.Trigger(trigger), windowing.AllowUnsafeTrigger(), windowing.AllowedLateness(lateness)}
 	switch s.Mode {

@@ -50,7 +50,6 @@ func TestWhatHasNoWords(t *testing.T) {
 	for name, change := range map[string]func(*strategy.Strategy){
 		"window function": func(s *strategy.Strategy) { s.Fn = strange{} },
 		"size":            func(s *strategy.Strategy) { s.Fn = strategy.FixedWindows{Size: math.MaxInt64 / 1000} },
-		"lateness":        func(s *strategy.Strategy) { s.Lateness = math.MaxInt64 / 1000 },
 		"delay": func(s *strategy.Strategy) {
 			s.Trigger = &strategy.Trigger{Kind: strategy.OnProcessingTime, Delay: math.MaxInt64}
 		},
