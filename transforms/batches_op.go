@@ -42,7 +42,8 @@ func (o *batchOp[K, V]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	}
 	env.Keep("watermark", &x.wm)
 	env.Keep("batches", x.open)
-	return exec.Instance{In: []any{exec.Input[pcoll.KV[K, V]](x.element)}, Advance: x.advance, Restored: x.restored}, nil
+	return exec.Instance{In: []any{exec.Input[pcoll.KV[K, V]](x.element)}, Advance: x.advance, Restored: x.restored,
+		Holds: func() bool { return x.waits.next() != exec.Idle }}, nil
 }
 
 // batching is the operator on one worker.

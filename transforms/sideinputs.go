@@ -148,6 +148,8 @@ func behind[T any](gate *sideinput.Gate[T], inst exec.Instance) exec.Instance {
 		}
 	}
 	main := make([]exec.Time, 1)
+	holds := inst.Holds
+	inst.Holds = func() bool { return gate.Waits() || holds != nil && holds() }
 	inst.Advance = func(c *exec.Ctx, in []exec.Time) (out exec.Time, more bool) {
 		if main[0], more = gate.Advance(c, in); more {
 			return exec.MinTime, true // of what the gate let through nothing has been heard yet

@@ -50,6 +50,11 @@ type Instance struct {
 	// turn, and the direct runner's, is taken whole.
 	Full func() bool
 
+	// Holds reports that elements which the operator keeps can go on while its main
+	// inputs are idle: by the clock, or when a side input comes. Then it has a say in
+	// the watermark of its consumers although they have none.
+	Holds func() bool
+
 	// Restored is called after the kept stores were restored and before
 	// anything else: indexes derived from them are rebuilt.
 	Restored func(c *Ctx)

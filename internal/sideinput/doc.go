@@ -31,7 +31,7 @@
 //
 // Elements that wait hold the main watermark at their event times, at the latest
 // at the end of their windows, but not behind where it was when they came; the
-// watermarks of side inputs hold nothing. A side window is forgotten when the
+// watermarks of side inputs hold nothing, nor do they move the main one while that input is idle. A side window is forgotten when the
 // main watermark, so held, has passed its end by more than the main input's
 // allowed lateness: no main window that maps to it accepts elements any more.
 // An element whose window has expired by the main watermark in front of the gate is dropped

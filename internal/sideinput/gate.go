@@ -233,6 +233,9 @@ func (g *Gate[T]) Advance(c *exec.Ctx, in []exec.Time) (main exec.Time, more boo
 	return g.time.out, false
 }
 
+// Waits reports whether elements wait for a side input.
+func (g *Gate[T]) Waits() bool { return len(g.wait.list) > 0 }
+
 // Sweep forgets side windows that no main element can need any more.
 func (g *Gate[T]) Sweep() {
 	for _, s := range g.sides {

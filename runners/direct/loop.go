@@ -180,8 +180,8 @@ func (r *run) collect(n *node) error {
 // advance moves the watermarks of n.
 func (r *run) advance(n *node) error {
 	idle := n.observe()
-	low := progress.Min(n.in)
-	out := low
+	low := n.least()
+	out := progress.Min(n.in)
 	if n.root() {
 		out = exec.MinTime
 	}
@@ -200,7 +200,7 @@ func (r *run) advance(n *node) error {
 		out = exec.MaxTime
 	}
 	// Whoever holds back more than its inputs do has a say even while they have none.
-	n.idle = out == exec.Idle || idle && out >= low
+	n.idle = out == exec.Idle || idle && out >= low && !(n.inst.Holds != nil && n.inst.Holds())
 	if out != exec.Idle {
 		n.out = max(n.out, out)
 	}
@@ -211,26 +211,47 @@ func (r *run) advance(n *node) error {
 // none of those that may still deliver has a say. Operators never see Idle: an
 // idle input counts as being where the least of the others is, or as where it
 // was itself if there is none. Inputs that have ended do not count for that: the end
-// of one stream says nothing of where another is.
+// of one stream says nothing of where another is. Nor do side inputs say where main
+// inputs are: only those count for whether the operator is idle.
 func (n *node) observe() (idle bool) {
-	low := exec.Idle
-	for _, p := range n.from {
-		idle = idle || p.idle
+	low, all := exec.Idle, exec.Idle // of live main inputs, and of all live ones
+	for i, p := range n.from {
+		w := exec.Idle
 		if !p.idle && p.out < exec.MaxTime {
-			low = min(low, p.out)
+			w = p.out
+		}
+		all = min(all, w)
+		if !n.side(i) {
+			low, idle = min(low, w), idle || p.idle
 		}
 	}
 	for i, p := range n.from {
-		switch {
-		case !p.idle:
-			n.in[i] = max(n.in[i], p.out)
-		case low != exec.Idle:
-			n.in[i] = max(n.in[i], low)
-		default:
-			n.in[i] = max(n.in[i], p.out)
+		w := p.out
+		if beside := low; p.idle {
+			if n.side(i) {
+				beside = all
+			}
+			if beside != exec.Idle {
+				w = beside
+			}
 		}
+		n.in[i] = max(n.in[i], w)
 	}
 	return idle && low == exec.Idle
+}
+
+// side reports whether input i is a side input.
+func (n *node) side(i int) bool { return n.Inputs[i].Side != nil }
+
+// least returns the least watermark of the main inputs.
+func (n *node) least() exec.Time {
+	low := exec.Idle
+	for i, w := range n.in {
+		if !n.side(i) {
+			low = min(low, w)
+		}
+	}
+	return low
 }
 
 // polled reports whether n is a root that is still to be polled.

@@ -104,6 +104,7 @@ type opState struct {
 	inst exec.Instance
 	src  []func() (w, last exec.Time) // watermark of each input, or Idle and what it was before
 	kin  []*plan.Op                   // producer of each input
+	side []bool                       // which of them are side inputs
 	now  [][2]exec.Time               // what src said last
 	in   []exec.Time                  // what the operator knows of its inputs: never goes back
 	out  exec.Time                    // own output watermark
@@ -127,12 +128,16 @@ const (
 // one that has ended says nothing of where another is. Nor does one of the
 // same producer: that has a say again on all its channels, but this is heard on
 // one after the other, and what is on its way on the others must not become late.
+// And side inputs say nothing of where main inputs are: the operator is idle when those are.
 func (o *opState) refresh() {
 	low := exec.Idle
 	o.idle = false
 	for i, f := range o.src {
 		w, last := f()
 		o.now[i] = [2]exec.Time{w, last}
+		if o.side[i] {
+			continue
+		}
 		o.idle = o.idle || w == exec.Idle
 		if w < exec.MaxTime {
 			low = min(low, w)
@@ -154,7 +159,7 @@ func (o *opState) refresh() {
 func (o *opState) leastBeside(i int) exec.Time {
 	low := exec.Idle
 	for j, now := range o.now {
-		if now[0] < exec.MaxTime && o.kin[j] != o.kin[i] {
+		if now[0] < exec.MaxTime && o.kin[j] != o.kin[i] && (o.side[i] || !o.side[j]) {
 			low = min(low, now[0])
 		}
 	}
@@ -180,13 +185,24 @@ func (o *opState) advance(c *exec.Ctx, now exec.Time) (more bool) {
 		if o.root == ended && !more {
 			out, o.idle = exec.MaxTime, false
 		}
-	} else if o.idle && out < progress.Min(o.in) {
+	} else if o.idle && (out < o.least() || o.inst.Holds != nil && o.inst.Holds()) {
 		o.idle = false // it holds something back, and has to say so
 	}
 	if out != exec.Idle {
 		o.out = max(o.out, out)
 	}
 	return more
+}
+
+// least returns the least watermark of the main inputs.
+func (o *opState) least() exec.Time {
+	low := exec.Idle
+	for i, w := range o.in {
+		if !o.side[i] {
+			low = min(low, w)
+		}
+	}
+	return low
 }
 
 // say returns the operator's watermark as consumers see it, and, where that is

@@ -8,7 +8,9 @@ import (
 	"github.com/penstock-dev/penstock/io/connector"
 	"github.com/penstock-dev/penstock/pcoll"
 	"github.com/penstock-dev/penstock/runners/local/internal/engine"
+	"github.com/penstock-dev/penstock/side"
 	"github.com/penstock-dev/penstock/transforms"
+	"github.com/penstock-dev/penstock/windowing"
 )
 
 func upTo(n int64) (secs []int64) {
@@ -266,6 +268,38 @@ func TestIdleInputOfAStage(t *testing.T) {
 		b.parts[0].put(22)
 		w.settle()
 		got.want(t, "[0,10)=3 ON_TIME", "[10,20)=15 ON_TIME")
+		if n := w.dropped(); n != 0 {
+			t.Errorf("%d dropped", n)
+		}
+	})
+}
+
+// TestIdleMainInputDoesNotFollowItsSideInput: while a main input is idle its side
+// input goes on, and nothing that comes then is late by that.
+func TestIdleMainInputDoesNotFollowItsSideInput(t *testing.T) {
+	each(t, func(t *testing.T, workers int) {
+		main := &log{progress: connector.Progress{MaxFuture: -1, Idle: time.Second}, parts: []*part{{}}}
+		rates := &log{progress: connector.Progress{MaxFuture: -1, Idle: time.Second}, parts: []*part{{}}}
+		p := pcoll.New("side")
+		fixed := windowing.Fixed(10 * time.Second)
+		view := side.AsList(windowing.Into(connector.Read(p, "Rates", rates), fixed))
+		var got seen
+		transforms.ForEach(transforms.MapSide(windowing.Into(connector.Read(p, "Main", main), fixed), view,
+			func(v int64, rates side.List[int64]) string { return fmt.Sprint(v, " with ", rates.Len()) }),
+			func(_ *pcoll.Context, s string) error { got = append(got, s); return nil })
+		w := start(t, p, workers, engine.Options{})
+		rates.parts[0].put(3, 25)
+		main.parts[0].put(1, 2)
+		w.settle()
+		got.want(t, "1 with 1", "2 with 1")
+		for i := range int64(6) {
+			w.pass(400)
+			rates.parts[0].put(30 + 10*i)
+			w.settle()
+		}
+		main.parts[0].put(12, 31) // 31 waits for the list of its window no more
+		w.settle()
+		got.want(t, "1 with 1", "2 with 1", "12 with 0", "31 with 1")
 		if n := w.dropped(); n != 0 {
 			t.Errorf("%d dropped", n)
 		}

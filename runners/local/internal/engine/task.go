@@ -152,6 +152,7 @@ func (t *Task) writer(o *opState, ch *plan.Channel) any {
 func (t *Task) wireInputs(o *opState) {
 	for i, in := range o.op.Ins {
 		o.in[i] = exec.MinTime
+		o.side = append(o.side, o.op.Side(i))
 		if in.Channel == nil {
 			from := t.byOp[in.From]
 			o.src, o.kin = append(o.src, from.say), append(o.kin, in.From)

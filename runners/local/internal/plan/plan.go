@@ -41,6 +41,9 @@ type Op struct {
 // Name returns the transform's name.
 func (o *Op) Name() string { return o.Node.Name }
 
+// Side reports whether input i is a side input.
+func (o *Op) Side(i int) bool { return o.Part == "" && o.Node.Inputs[i].Side != nil }
+
 // An In is where an input of an operator comes from: an operator of the same
 // stage, or a channel.
 type In struct {
