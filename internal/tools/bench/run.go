@@ -39,20 +39,21 @@ func (o sliceOp[T]) New(env exec.Env, outs []any) (exec.Instance, error) {
 	at, pass, wm := 0, 0, exec.MinTime
 	return exec.Instance{
 		Poll: func(c *exec.Ctx, limit int) exec.Status {
-			end := min(at+limit, len(part))
+			end, i, down := min(at+limit, len(part)), at, down // not read from the closure for each element
 			if o.timeOf == nil {
 				c.Time = 0
-				for ; at < end && !c.Full; at++ {
-					down(c, part[at])
+				for ; i < end && !c.Full; i++ {
+					down(c, part[i])
 				}
 			} else {
-				for ; at < end && !c.Full; at++ {
-					e := &part[at]
+				for ; i < end && !c.Full; i++ {
+					e := &part[i]
 					c.Time = o.timeOf(e)
 					down(c, *e)
 				}
 				wm = max(wm, c.Time-disorder)
 			}
+			at = i
 			if at == len(part) {
 				if pass++; pass == o.passes {
 					wm = exec.MaxTime
