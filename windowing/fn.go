@@ -94,6 +94,10 @@ func Sliding(size, period time.Duration, opts ...FnOption) Fn {
 // an element stamped t opens [t, t+gap), and windows of a key that overlap
 // become one. Elements exactly gap apart are in two sessions. Gap is a whole
 // number of milliseconds, at least one.
+//
+// A session that has expired is no more, and an element that comes then is judged by
+// its own window: in time, it may open a session that overlaps what the expired one
+// was; else it is dropped and counted. Either way it counts once (Beam's rule).
 func Sessions(gap time.Duration) Fn {
 	return made(strategy.SessionWindows{Gap: gap.Milliseconds()}, wrong("session windows", "gap", gap))
 }
