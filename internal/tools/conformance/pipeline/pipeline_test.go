@@ -38,7 +38,8 @@ func TestCheck(t *testing.T) {
 			{"clock": 8}, {"expect": []}, {"clock": 8}, {"clock": 9}, {"expect": [{}]}]`, ""},
 		{"watermarks that do not move", fixed + `"steps": [{"watermark": "-inf"}, {"watermark": 5}, {"watermark": 3}, {"input": [1]}, {"watermark": 9}]`, ""},
 		{"an empty bundle", fixed + `"steps": [{"input": []}, {"watermark": 30}, {"expect": []}]`, ""},
-		{"lateness for ever", fixed + `"allowed_lateness": 100000000000000, "steps": [{"watermark": 90000000000000}, {"input": [1]}, {"expect": [{"timing": "LATE"}]}]`, ""},
+		{"lateness for ever", fixed + `"allowed_lateness": 100000000000000, "steps": [{"watermark": 90000000000000}, {"input": [1]},
+			{"expect": [{"timing": "LATE"}]}]`, ""},
 		{"a leap of the clock", fixed + `"steps": [{"clock": 1}, {"clock": 9000000000000000}]`, "step 1: the clock cannot advance"},
 		{"a time that no element has", fixed + `"steps": [{"input": [["inf", 1]]}]`, "outside what event time can express"},
 	} {
