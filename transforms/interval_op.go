@@ -119,8 +119,8 @@ type half[K comparable, L, R, Row, T any] struct {
 	alone        func(T) Row // nil where an element that matched nothing has no row
 	value        coders.Coder[T]
 	column       func(*pending[L, R]) *column[T]
-	ends         keysDue[K] // when the first element of a key has to go
-	holds        keysDue[K] // elements that hold the output watermark: all that may be a row alone, and some that cannot any more
+	ends         heap[keyDue[K]] // when the first element of a key has to go
+	holds        heap[keyDue[K]] // elements that hold the output watermark: all that may be a row alone, and some that cannot any more
 }
 
 // pending is what is kept of a key.
@@ -390,9 +390,7 @@ func (k pendingCoder[L, R]) Decode(src []byte) (c pending[L, R], rest []byte, er
 	return c, rest, err
 }
 
-// keysDue is a heap of when to look at which key, earliest first.
-type keysDue[K comparable] []keyDue[K]
-
+// keyDue is when to look at a key.
 type keyDue[K comparable] struct {
 	at   exec.Time
 	time exec.Time // of a hold: the element's, and whether it was late
@@ -401,35 +399,6 @@ type keyDue[K comparable] struct {
 	key  K
 }
 
-func (h keysDue[K]) before(i, j int) bool {
-	return h[i].at < h[j].at || h[i].at == h[j].at && h[i].hash < h[j].hash
-}
-
-func (h *keysDue[K]) push(d keyDue[K]) {
-	s := append(*h, d)
-	for i := len(s) - 1; i > 0 && s.before(i, (i-1)/2); i = (i - 1) / 2 {
-		s[i], s[(i-1)/2] = s[(i-1)/2], s[i]
-	}
-	*h = s
-}
-
-func (h *keysDue[K]) pop() keyDue[K] {
-	s := *h
-	first, n := s[0], len(s)-1
-	s[0], s[n] = s[n], keyDue[K]{}
-	s = s[:n]
-	for i := 0; ; {
-		least := i
-		for c := 2*i + 1; c <= 2*i+2 && c < n; c++ {
-			if s.before(c, least) {
-				least = c
-			}
-		}
-		if least == i {
-			break
-		}
-		s[i], s[least], i = s[least], s[i], least
-	}
-	*h = s
-	return first
+func (d keyDue[K]) before(e keyDue[K]) bool {
+	return d.at < e.at || d.at == e.at && d.hash < e.hash
 }

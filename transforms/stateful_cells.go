@@ -99,49 +99,11 @@ func (s *cells[K, V]) current(d due) *cell[K, V] {
 	return nil
 }
 
-// An agenda is a heap of what is due, earliest first. Entries that their cell
-// does not agree with any more are skipped when they come up.
-type agenda []due
+// An agenda is what is due, earliest first. Entries that their cell does not
+// agree with any more are skipped when they come up.
+type agenda = heap[due]
 
 func (d due) before(e due) bool { return d.at < e.at || d.at == e.at && d.slot < e.slot }
-
-func (a *agenda) push(d due) {
-	s := append(*a, d)
-	i := len(s) - 1
-	for i > 0 {
-		up := (i - 1) / 2
-		if !d.before(s[up]) {
-			break
-		}
-		s[i], i = s[up], up
-	}
-	s[i] = d
-	*a = s
-}
-
-func (a *agenda) pop() {
-	s := *a
-	d := s[len(s)-1]
-	s = s[:len(s)-1]
-	*a = s
-	i := 0
-	for {
-		c := 2*i + 1
-		if c >= len(s) {
-			break
-		}
-		if c+1 < len(s) && s[c+1].before(s[c]) {
-			c++
-		}
-		if !s[c].before(d) {
-			break
-		}
-		s[i], i = s[c], c
-	}
-	if len(s) > 0 {
-		s[i] = d
-	}
-}
 
 // setTimer puts t in its place in list, in place of the setting of the same field and tag.
 func setTimer(list []timer, t timer) []timer {

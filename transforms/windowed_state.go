@@ -66,7 +66,7 @@ type alarm[K comparable] struct {
 
 // before orders alarms; those of one time ring in an order that does not depend
 // on when they were set.
-func (x *alarm[K]) before(y *alarm[K]) bool {
+func (x alarm[K]) before(y alarm[K]) bool {
 	switch {
 	case x.at != y.at:
 		return x.at < y.at
@@ -76,20 +76,11 @@ func (x *alarm[K]) before(y *alarm[K]) bool {
 	return x.hash < y.hash
 }
 
-// alarms is a heap of alarms, the first one first. It is derived from the state.
-type alarms[K comparable] struct{ heap []alarm[K] }
+// alarms are the alarms that were set, the first one first. They are derived from the state.
+type alarms[K comparable] struct{ heap heap[alarm[K]] }
 
 func (a *alarms[K]) add(at exec.Time, w exec.Window, hash uint64, key K) {
-	a.heap = append(a.heap, alarm[K]{at, w, hash, key})
-	h := a.heap
-	for i := len(h) - 1; i > 0; {
-		parent := (i - 1) / 2
-		if !h[i].before(&h[parent]) {
-			return
-		}
-		h[i], h[parent] = h[parent], h[i]
-		i = parent
-	}
+	a.heap.push(alarm[K]{at, w, hash, key})
 }
 
 // next returns the time of the first alarm, or exec.Idle.
@@ -101,23 +92,4 @@ func (a *alarms[K]) next() exec.Time {
 }
 
 // take removes the first alarm.
-func (a *alarms[K]) take() alarm[K] {
-	h := a.heap
-	top, last := h[0], len(h)-1
-	h[0], h[last] = h[last], alarm[K]{}
-	h = h[:last]
-	a.heap = h
-	for i := 0; ; {
-		least := i
-		for child := 2*i + 1; child <= 2*i+2 && child < len(h); child++ {
-			if h[child].before(&h[least]) {
-				least = child
-			}
-		}
-		if least == i {
-			return top
-		}
-		h[i], h[least] = h[least], h[i]
-		i = least
-	}
-}
+func (a *alarms[K]) take() alarm[K] { return a.heap.pop() }
