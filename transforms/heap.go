@@ -2,7 +2,7 @@ package transforms
 
 // A heap holds items of which the first in their order is at 0. Items that stand
 // for something which has moved on stay in it: who takes them looks.
-type heap[T interface{ before(T) bool }] []T
+type heap[T interface{ Before(T) bool }] []T
 
 // push puts an item in.
 func (h *heap[T]) push(x T) {
@@ -10,7 +10,7 @@ func (h *heap[T]) push(x T) {
 	i := len(s) - 1
 	for i > 0 {
 		up := (i - 1) / 2
-		if !x.before(s[up]) {
+		if !x.Before(s[up]) {
 			break
 		}
 		s[i], i = s[up], up
@@ -30,10 +30,10 @@ func (h *heap[T]) pop() T {
 	*h = s
 	i := 0
 	for c := 1; c < n; c = 2*i + 1 {
-		if c+1 < n && s[c+1].before(s[c]) {
+		if c+1 < n && s[c+1].Before(s[c]) {
 			c++
 		}
-		if !s[c].before(x) {
+		if !s[c].Before(x) {
 			break
 		}
 		s[i], i = s[c], c

@@ -399,6 +399,7 @@ type keyDue[K comparable] struct {
 	key  K
 }
 
-func (d keyDue[K]) before(e keyDue[K]) bool {
+// Before orders by time, and then in a way that does not depend on when they came.
+func (d keyDue[K]) Before(e keyDue[K]) bool {
 	return d.at < e.at || d.at == e.at && d.hash < e.hash
 }

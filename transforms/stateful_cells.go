@@ -103,7 +103,8 @@ func (s *cells[K, V]) current(d due) *cell[K, V] {
 // agree with any more are skipped when they come up.
 type agenda = heap[due]
 
-func (d due) before(e due) bool { return d.at < e.at || d.at == e.at && d.slot < e.slot }
+// Before orders by time, and then by slot.
+func (d due) Before(e due) bool { return d.at < e.at || d.at == e.at && d.slot < e.slot }
 
 // setTimer puts t in its place in list, in place of the setting of the same field and tag.
 func setTimer(list []timer, t timer) []timer {

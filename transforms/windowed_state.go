@@ -64,9 +64,9 @@ type alarm[K comparable] struct {
 	key  K
 }
 
-// before orders alarms; those of one time ring in an order that does not depend
+// Before orders alarms; those of one time ring in an order that does not depend
 // on when they were set.
-func (x alarm[K]) before(y alarm[K]) bool {
+func (x alarm[K]) Before(y alarm[K]) bool {
 	switch {
 	case x.at != y.at:
 		return x.at < y.at
